@@ -22,11 +22,7 @@ afterAll(async () => {
 type Entry = { readonly name: string; readonly lanes?: string; readonly database_url?: string };
 
 function writeCells(entries: readonly Entry[]): void {
-  const cells = entries.map((entry) => ({
-    database_url: database.url,
-    schema: `cell_${entry.name}`,
-    ...entry,
-  }));
+  const cells = entries.map((entry) => ({ database_url: database.url, schema: `cell_${entry.name}`, ...entry }));
   writeFileSync(file, JSON.stringify({ cells }));
 }
 
@@ -145,27 +141,20 @@ test("a server that is started on one of several cells without VX_CELLS exits wi
   }
 });
 
-test.each([
-  ["no list", "{}", /cells: must be a list/],
-  ["an unknown field", '{"cells": [{"name": "a", "database_url": "postgres://x/y", "lane": 1}]}', /cells\[0\]: .*"lane"/],
-  ["a bad range", '{"cells": [{"name": "a", "database_url": "postgres://x/y", "lanes": "5-1024"}]}', /cells\[0\]\.lanes: /],
-  [
-    "another engine",
-    '{"cells": [{"name": "a", "database_url": "postgres://x/y", "engine": "mysql"}]}',
-    /engine: must be "postgresql"/,
-  ],
+const cellOf = (fields: object = {}) => ({ name: "a", database_url: "postgres://x/y", ...fields });
+test.each<[what: string, cells: unknown, problem: RegExp]>([
+  ["no list", undefined, /cells: must be a list/],
+  ["an unknown field", [cellOf({ lane: 1 })], /cells\[0\]: .*"lane"/],
+  ["a bad range", [cellOf({ lanes: "5-1024" })], /cells\[0\]\.lanes: /],
+  ["another engine", [cellOf({ engine: "mysql" })], /engine: must be "postgresql"/],
   [
     "a lane of two cells",
-    '{"cells": [{"name": "a", "database_url": "postgres://x/y", "lanes": 5}, {"name": "b", "database_url": "postgres://x/z", "lanes": "0-9"}]}',
+    [cellOf({ lanes: 5 }), cellOf({ name: "b", database_url: "postgres://x/z", lanes: "0-9" })],
     /cells\[1\]\.lanes: lane 5 is among the lanes of the cell "a"/,
   ],
-  [
-    "one place for two cells",
-    '{"cells": [{"name": "a", "database_url": "postgres://x/y"}, {"name": "b", "database_url": "postgres://x/y"}]}',
-    /cells\[1\]\.schema: .*"a"/,
-  ],
-])("a file with %s is refused", async (_what, text, problem) => {
-  writeFileSync(file, text);
+  ["one place for two cells", [cellOf(), cellOf({ name: "b" })], /cells\[1\]\.schema: .*"a"/],
+])("a file with %s is refused", async (_what, cells, problem) => {
+  writeFileSync(file, JSON.stringify({ cells }));
   const { code, stderr } = await run("cells", "status");
   expect(code).toBe(2);
   expect(stderr).toMatch(problem);

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type Server } from "node:net";
 import { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect } from "vitest";
@@ -101,14 +100,4 @@ export function refused({ code, stdout, stderr }: Ended, message: RegExp): void 
   expect(stderr).toMatch(message);
   const lines = stderr.trimEnd().split("\n").length;
   expect({ code, stdout, lines }).toEqual({ code: 1, stdout: "", lines: 1 });
-}
-
-export async function listen(onConnection: Parameters<typeof createServer>[1] & {}): Promise<Server> {
-  const server = createServer(onConnection).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return server;
-}
-
-export async function closeServer(server: Server): Promise<void> {
-  await new Promise<void>((resolve) => server.close(() => resolve()));
 }

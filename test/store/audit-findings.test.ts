@@ -36,64 +36,48 @@ async function rulesBroken(accountId: string): Promise<string[]> {
   return [...new Set(own.map(({ rule }) => rule))].sort();
 }
 
-test.each([
-  {
-    what: "a raised balance",
-    sql: "UPDATE vx.accounts SET balance_micros = balance_micros + 1 WHERE id = $1",
-    rules: ["balance_equals_ledger"],
-  },
-  {
-    what: "a held amount without a hold",
-    sql: "UPDATE vx.accounts SET held_micros = 1 WHERE id = $1",
-    rules: ["held_equals_open_holds"],
-  },
-  {
-    what: "a raised amount, in row and balance",
-    sql: `WITH one AS (UPDATE vx.ledger SET amount_micros = 11 WHERE account_id = $1 AND seq = 1)
+test.each<[what: string, rules: string[], sql: string]>([
+  ["a raised balance", ["balance_equals_ledger"], "UPDATE vx.accounts SET balance_micros = balance_micros + 1 WHERE id = $1"],
+  ["a held amount without a hold", ["held_equals_open_holds"], "UPDATE vx.accounts SET held_micros = 1 WHERE id = $1"],
+  [
+    "a raised amount, in row and balance",
+    ["balance_after_correct", "ledger_unchanged"],
+    `WITH one AS (UPDATE vx.ledger SET amount_micros = 11 WHERE account_id = $1 AND seq = 1)
             UPDATE vx.accounts SET balance_micros = balance_micros + 1 WHERE id = $1`,
-    rules: ["balance_after_correct", "ledger_unchanged"],
-  },
-  {
-    what: "two changed amounts with the same sum",
-    sql: `UPDATE vx.ledger SET amount_micros = 30 - amount_micros,
+  ],
+  [
+    "two changed amounts with the same sum",
+    ["ledger_unchanged"],
+    `UPDATE vx.ledger SET amount_micros = 30 - amount_micros,
               balance_after_micros = CASE seq WHEN 1 THEN 20 ELSE 30 END WHERE account_id = $1 AND seq < 3`,
-    rules: ["ledger_unchanged"],
-  },
-  {
-    what: "the first row deleted",
-    sql: "DELETE FROM vx.ledger WHERE account_id = $1 AND seq = 1",
-    rules: ["balance_after_correct", "balance_equals_ledger", "ledger_complete", "ledger_unchanged", "ledger_without_gaps"],
-  },
-  {
-    what: "the last row deleted",
-    sql: "DELETE FROM vx.ledger WHERE account_id = $1 AND seq = 3",
-    rules: ["balance_equals_ledger", "ledger_complete"],
-  },
-  {
-    what: "the last row and its effect deleted",
-    sql: `WITH one AS (DELETE FROM vx.ledger WHERE account_id = $1 AND seq = 3)
+  ],
+  [
+    "the first row deleted",
+    ["balance_after_correct", "balance_equals_ledger", "ledger_complete", "ledger_unchanged", "ledger_without_gaps"],
+    "DELETE FROM vx.ledger WHERE account_id = $1 AND seq = 1",
+  ],
+  [
+    "the last row deleted",
+    ["balance_equals_ledger", "ledger_complete"],
+    "DELETE FROM vx.ledger WHERE account_id = $1 AND seq = 3",
+  ],
+  [
+    "the last row and its effect deleted",
+    ["ledger_complete"],
+    `WITH one AS (DELETE FROM vx.ledger WHERE account_id = $1 AND seq = 3)
             UPDATE vx.accounts SET balance_micros = 30, last_seq = 2 WHERE id = $1`,
-    rules: ["ledger_complete"],
-  },
-  {
-    what: "all rows deleted",
-    sql: "DELETE FROM vx.ledger WHERE account_id = $1",
-    rules: ["balance_equals_ledger", "ledger_complete"],
-  },
-  {
-    what: "a row added",
-    sql: `INSERT INTO vx.ledger SELECT lane, account_id, 4, id || 'x', month, kind, 5, 30, reason, request_id, key_id, model,
+  ],
+  ["all rows deleted", ["balance_equals_ledger", "ledger_complete"], "DELETE FROM vx.ledger WHERE account_id = $1"],
+  [
+    "a row added",
+    ["balance_equals_ledger", "ledger_complete", "ledger_unchanged"],
+    `INSERT INTO vx.ledger SELECT lane, account_id, 4, id || 'x', month, kind, 5, 30, reason, request_id, key_id, model,
               price_version, input, cached_input, cache_write, output, reasoning, images, image_tokens, user_id, trace_id,
               created_at, hash_version, hash
             FROM vx.ledger WHERE account_id = $1 AND seq = 3`,
-    rules: ["balance_equals_ledger", "ledger_complete", "ledger_unchanged"],
-  },
-  {
-    what: "another number of rows",
-    sql: "UPDATE vx.accounts SET last_seq = 4 WHERE id = $1",
-    rules: ["ledger_complete"],
-  },
-])("finds $what, and nothing in another account", async ({ sql, rules }) => {
+  ],
+  ["another number of rows", ["ledger_complete"], "UPDATE vx.accounts SET last_seq = 4 WHERE id = $1"],
+])("finds %s, and nothing in another account", async (_, rules, sql) => {
   const [accountId, untouched] = [await accountWithRows(), await accountWithRows()];
   await store.owner.unsafe(sql.replaceAll("$1", `'${accountId}'`));
   expect([await rulesBroken(accountId), await rulesBroken(untouched)]).toEqual([rules, []]);

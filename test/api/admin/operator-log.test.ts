@@ -15,7 +15,14 @@ import { sendJson } from "../../rest/send-json.ts";
 import { pagesRead } from "../../store/pages-read.ts";
 import { TEST_ACTION, TEST_CALLER } from "../../support/action.ts";
 import { useOwnApp } from "../../support/app.ts";
-import { createTestAccount, createTestKey, type Operator, operatorOf, useOperator } from "../../support/fixtures.ts";
+import {
+  createTestAccount,
+  createTestKey,
+  type Operator,
+  operatorOf,
+  type TestKey,
+  useOperator,
+} from "../../support/fixtures.ts";
 import { createPaidKey } from "../../support/openai.ts";
 
 /** The holder of VX_ADMIN_TOKEN, and an operator of each kind. */
@@ -24,19 +31,12 @@ let adminId: string;
 let viewer: Operator;
 let viewerId: string;
 
-const app = useOwnApp({
-  env: {
-    VX_STRIPE_SECRET_KEY: "sk_test_unused",
-    VX_STRIPE_WEBHOOK_SECRET: "whsec_unused",
-    VX_STRIPE_API: "http://127.0.0.1:1",
-  },
-});
+const stripe = { VX_STRIPE_SECRET_KEY: "sk_test_unused", VX_STRIPE_WEBHOOK_SECRET: "whsec_unused" };
+const app = useOwnApp({ env: { ...stripe, VX_STRIPE_API: "http://127.0.0.1:1" } });
 const root = useOperator(app);
 beforeAll(async () => {
-  const [ada, vic] = [
-    await root.createOperator({ name: "ada", role: "admin" }),
-    await root.createOperator({ name: "vic", role: "viewer" }),
-  ];
+  const ada = await root.createOperator({ name: "ada", role: "admin" });
+  const vic = await root.createOperator({ name: "vic", role: "viewer" });
   adminId = ada.operator?.id ?? "";
   admin = operatorOf(app, ada.secret);
   viewerId = vic.operator?.id ?? "";
@@ -65,184 +65,142 @@ function callerOfOperator(id: string, token: string): string {
   return callerOf({ ...TEST_ACTION, actor: { kind: "operator", id, name: "", role: "admin", fingerprint } });
 }
 
-/** Another account, with one charge. */
-async function chargeAccount() {
-  const { secret, accountId: chargedId } = await createPaidKey(root);
-  const body = { model: "vx-sandbox-small", messages: [{ role: "user", content: "Hello" }], max_tokens: 5 };
-  const answer = await sendJson(app.url, { verb: "POST", path: "/v1/generate", secret, body });
-  Object.assign(ids, { charged: chargedId, generation: (answer.body as { id: string }).id });
-}
-
 const PERSON_ID = "usr_01kb12q4cse5fsbw0pdmm2h60v";
 const LEAK = "https://paste.example/1";
-const ids = { account: "", left: "", key: "", leaked: "", limit: "", webhook: "", charged: "", generation: "", other: "" };
+const ids = { account: "", left: "", key: "", limit: "", webhook: "", charged: "", generation: "", other: "" };
 const reason = "ticket 7 <b>";
 const at = (time: string) => timestampFromDate(new Date(time));
-const ofKey = () => ({ case: "keyId", value: ids.key }) as const;
 const ofAccount = () => ({ accountId: ids.account, reason });
-
-/** One call of each method that changes something, the details of its event, and what else it has: by default, its target is the account. */
-type Lazy = (() => object) | undefined;
-type Change = [call: () => Promise<unknown>, details?: Lazy, event?: Lazy];
-
+const ofKey = () => ({ keyId: ids.key });
+const ofWebhook = () => ({ webhookId: ids.webhook });
+const owner = () => ({ owner: { case: "keyId", value: ids.key } as const });
 const toKey = () => ({ target: ids.key });
 const toWebhook = () => ({ target: ids.webhook });
-const toCharged = () => ({ target: ids.charged, accountId: ids.charged });
 const toNoAccount = (target: unknown, more = {}) => ({ target, accountId: "", accountName: "", ...more });
+const toOther = () => toNoAccount(ids.other, { targetName: "eve" });
 
+/** A request without its reason, the details of its event, and what else the event has: by default, its target is the account. */
+type Change = [request: () => object, details?: object, event?: () => object];
+
+/** One call of each method that changes something. */
 const changes: Readonly<Record<string, Change>> = {
-  CreateAccount: [
-    async () => (ids.account = (await admin.createAccount({ name: "acme", plan: "pro", reason })).account?.id ?? ""),
-    () => ({ plan: "pro" }),
-  ],
+  CreateAccount: [() => ({ name: "acme", plan: "pro" }), { plan: "pro" }],
   UpdateAccount: [
-    () => admin.updateAccount({ ...ofAccount(), email: "a@b.example", notes: "" }),
-    () => ({ fields: "email,notes" }),
+    () => ({ ...ofAccount(), email: "a@b.example", notes: "" }),
+    { fields: "email,notes" },
     () => ({ targetName: "", accountName: "acme" }),
   ],
   CreateInvitation: [
-    () => admin.createInvitation({ ...ofAccount(), role: "owner" }),
-    () => ({ role: "owner" }),
+    () => ({ ...ofAccount(), role: "owner" }),
+    { role: "owner" },
     () => ({ target: expect.stringMatching(/^inv_/) }),
   ],
-  CreateSignUpInvitation: [
-    () => admin.createSignUpInvitation({ reason }),
-    undefined,
-    () => toNoAccount(expect.stringMatching(/^sinv_/)),
-  ],
-  ViewCustomerPage: [() => admin.viewCustomerPage(ofAccount())],
-  RemoveMember: [
-    async () => {
-      await app.database.owner`
-        INSERT INTO vx.members (lane, account_id, person_id, email, role, joined_at, link_id)
-        SELECT a.lane, a.id, ${PERSON_ID}, '', 'viewer', a.created_at, 'lnk_1' FROM vx.accounts a WHERE a.id = ${ids.account}`;
-      await admin.removeMember({ ...ofAccount(), personId: PERSON_ID });
-    },
-    undefined,
-    () => ({ target: PERSON_ID }),
-  ],
-  SuspendAccount: [() => admin.suspendAccount(ofAccount())],
-  ResumeAccount: [() => admin.resumeAccount(ofAccount())],
+  CreateSignUpInvitation: [() => ({}), {}, () => toNoAccount(expect.stringMatching(/^sinv_/))],
+  ViewCustomerPage: [ofAccount],
+  RemoveMember: [() => ({ ...ofAccount(), personId: PERSON_ID }), {}, () => ({ target: PERSON_ID })],
+  SuspendAccount: [ofAccount],
+  ResumeAccount: [ofAccount],
   CloseAccount: [
-    async () => {
-      ids.left = await createTestAccount(root);
-      await admin.closeAccount({ accountId: ids.left, balance: "written_off", reason });
-    },
-    () => ({ balance: "written_off" }),
+    () => ({ accountId: ids.left, balance: "written_off" }),
+    { balance: "written_off" },
     () => ({ target: ids.left, accountId: ids.left }),
   ],
   CreditAccount: [
-    () => admin.creditAccount({ ...ofAccount(), amountMicros: 25n, idempotencyKey: "1" }),
-    () => ({ amount_micros: "25", entry_id: expect.stringMatching(/^led_/) }),
+    () => ({ ...ofAccount(), amountMicros: 25n, idempotencyKey: "1" }),
+    { amount_micros: "25", entry_id: expect.stringMatching(/^led_/) },
   ],
   AdjustAccount: [
-    () => admin.adjustAccount({ ...ofAccount(), amountMicros: -5n, idempotencyKey: "2" }),
-    () => ({ amount_micros: "-5", entry_id: expect.stringMatching(/^led_/) }),
+    () => ({ ...ofAccount(), amountMicros: -5n, idempotencyKey: "2" }),
+    { amount_micros: "-5", entry_id: expect.stringMatching(/^led_/) },
   ],
-  PutAutoTopUp: [() => admin.putAutoTopUp({ ...ofAccount(), enabled: false }), () => ({ enabled: "false" })],
-  PutPlan: [
-    () => admin.putPlan({ name: "tiny", rpm: 5, maxActiveKeys: 2, reason }),
-    () => ({ rpm: "5", max_active_keys: "2" }),
-    () => toNoAccount("tiny"),
-  ],
-  SetAccountPlan: [() => admin.setAccountPlan({ ...ofAccount(), plan: "scale" }), () => ({ plan: "scale" })],
+  PutAutoTopUp: [() => ({ ...ofAccount(), enabled: false }), { enabled: "false" }],
+  PutPlan: [() => ({ name: "tiny", rpm: 5, maxActiveKeys: 2 }), { rpm: "5", max_active_keys: "2" }, () => toNoAccount("tiny")],
+  SetAccountPlan: [() => ({ ...ofAccount(), plan: "scale" }), { plan: "scale" }],
   CreateKey: [
-    async () => {
-      const key = { name: "ci", rateLimitRpm: 7, expiresAt: at("2100-01-02T03:04:05Z") };
-      ids.key = (await admin.createKey({ ...ofAccount(), ...key })).apiKey?.id ?? "";
-    },
-    () => ({ name: "ci", scopes: "generate,read", rate_limit_rpm: "7", expires_at: "2100-01-02T03:04:05.000Z" }),
+    () => ({ ...ofAccount(), name: "ci", rateLimitRpm: 7, expiresAt: at("2100-01-02T03:04:05Z") }),
+    { name: "ci", scopes: "generate,read", rate_limit_rpm: "7", expires_at: "2100-01-02T03:04:05.000Z" },
     toKey,
   ],
-  RotateKey: [() => admin.rotateKey({ keyId: ids.key, reason, overlapSeconds: 60 }), () => ({ overlap_seconds: "60" }), toKey],
+  RotateKey: [() => ({ ...ofKey(), overlapSeconds: 60 }), { overlap_seconds: "60" }, toKey],
   UpdateKey: [
-    () => {
-      const updateMask = { paths: ["name", "scopes", "expires_at"] };
-      return admin.updateKey({ keyId: ids.key, reason, name: "ci", scopes: ["read"], updateMask });
-    },
-    () => ({ name: "ci", scopes: "read", expires_at: "never" }),
+    () => ({ ...ofKey(), name: "ci", scopes: ["read"], updateMask: { paths: ["name", "scopes", "expires_at"] } }),
+    { name: "ci", scopes: "read", expires_at: "never" },
     toKey,
   ],
   SetLimit: [
-    async () => {
-      const limit = { metric: "cost", window: "day", amount: 5n };
-      ids.limit = (await admin.setLimit({ owner: ofKey(), limit, reason })).limit?.id ?? "";
-    },
-    () => ({ metric: "cost", window: "day", amount: "5" }),
+    () => ({ ...owner(), limit: { metric: "cost", window: "day", amount: 5n } }),
+    { metric: "cost", window: "day", amount: "5" },
     toKey,
   ],
-  RemoveLimit: [() => admin.removeLimit({ owner: ofKey(), limitId: ids.limit, reason }), () => ({ limit_id: ids.limit }), toKey],
+  RemoveLimit: [() => ({ ...owner(), limitId: ids.limit }), {}, () => ({ target: ids.key, details: { limit_id: ids.limit } })],
   Rerate: [
-    async () => {
-      await chargeAccount();
-      const range = { from: at("2026-01-01"), to: at("2100-01-01") };
-      const request = { model: "vx-sandbox-small", ...range, prices: { request: 1n }, reason, apply: true };
-      for await (const _ of admin.rerate(request));
-    },
-    () => ({ model: "vx-sandbox-small", from: "2026-01-01T00:00:00.000Z", to: "2100-01-01T00:00:00.000Z" }),
-    toCharged,
+    () => ({ model: "vx-sandbox-small", from: at("2026-01-01"), to: at("2100-01-01"), prices: { request: 1n }, apply: true }),
+    { model: "vx-sandbox-small", from: "2026-01-01T00:00:00.000Z", to: "2100-01-01T00:00:00.000Z" },
+    () => ({ target: ids.charged, accountId: ids.charged }),
   ],
   RefundEntry: [
-    () => admin.refundEntry({ accountId: ids.charged, entryId: ids.generation, reason, idempotencyKey: "1" }),
-    () => ({ entry_id: ids.generation, amount_micros: "0" }),
-    toCharged,
+    () => ({ accountId: ids.charged, entryId: ids.generation, idempotencyKey: "1" }),
+    {},
+    () => ({ target: ids.charged, accountId: ids.charged, details: { entry_id: ids.generation, amount_micros: "0" } }),
   ],
   SetAccountPrices: [
-    () => admin.setAccountPrices({ ...ofAccount(), change: { case: "discountBps", value: 1_500 } }),
-    () => ({ change: "discountBps", discount_bps: "1500" }),
+    () => ({ ...ofAccount(), change: { case: "discountBps", value: 1_500 } }),
+    { change: "discountBps", discount_bps: "1500" },
   ],
-  SetKeyLimit: [() => admin.setKeyLimit({ keyId: ids.key, reason }), () => ({ rate_limit_rpm: "default" }), toKey],
+  SetKeyLimit: [ofKey, { rate_limit_rpm: "default" }, toKey],
   ReportLeak: [
-    async () => {
-      const { id, secret } = await createTestKey(root, { accountId: ids.account });
-      ids.leaked = id;
-      await admin.reportLeak({ fingerprint: fingerprintOf(secret), keyStart: secret.slice(0, 14), url: LEAK, reason });
-    },
-    () => ({ url: LEAK }),
-    () => ({ target: ids.leaked }),
+    () => ({ fingerprint: fingerprintOf(leaked.secret), keyStart: leaked.secret.slice(0, 14), url: LEAK }),
+    { url: LEAK },
+    () => ({ target: leaked.id }),
   ],
   CreateWebhook: [
-    async () => {
-      const webhook = { url: "https://10.0.0.1.example/?token=x", types: ["key.created"] };
-      ids.webhook = (await admin.createWebhook({ ...ofAccount(), ...webhook })).webhook?.id ?? "";
-    },
-    () => ({ types: "key.created" }),
+    () => ({ ...ofAccount(), url: "https://10.0.0.1.example/?token=x", types: ["key.created"] }),
+    { types: "key.created" },
     toWebhook,
   ],
   UpdateWebhook: [
-    () => admin.updateWebhook({ webhookId: ids.webhook, state: "paused", reason, updateMask: { paths: ["types", "state"] } }),
-    () => ({ fields: "types,state", state: "paused" }),
+    () => ({ ...ofWebhook(), state: "paused", updateMask: { paths: ["types", "state"] } }),
+    { fields: "types,state", state: "paused" },
     toWebhook,
   ],
-  RotateWebhook: [
-    () => admin.rotateWebhook({ webhookId: ids.webhook, overlapSeconds: 60, reason }),
-    () => ({ overlap_seconds: "60" }),
-    toWebhook,
-  ],
-  TestWebhook: [() => admin.testWebhook({ webhookId: ids.webhook, reason }), undefined, toWebhook],
-  Redeliver: [
-    () => admin.redeliver({ webhookId: ids.webhook, from: at("1970-01-01"), reason }),
-    () => ({ from: "1970-01-01T00:00:00.000Z" }),
-    toWebhook,
-  ],
-  DeleteWebhook: [() => admin.deleteWebhook({ webhookId: ids.webhook, reason }), undefined, toWebhook],
-  RevokeKey: [() => admin.revokeKey({ keyId: ids.key, reason }), undefined, toKey],
-  CreateOperator: [
-    async () => (ids.other = (await admin.createOperator({ name: "eve", role: "support", reason })).operator?.id ?? ""),
-    () => ({ name: "eve", role: "support" }),
-    () => toNoAccount(ids.other),
-  ],
-  SetOperatorRole: [
-    () => admin.setOperatorRole({ operatorId: ids.other, role: "finance", reason }),
-    () => ({ role: "finance" }),
-    () => toNoAccount(ids.other, { targetName: "eve" }),
-  ],
-  RevokeOperator: [
-    () => admin.revokeOperator({ operatorId: ids.other, reason }),
-    undefined,
-    () => toNoAccount(ids.other, { targetName: "eve" }),
-  ],
+  RotateWebhook: [() => ({ ...ofWebhook(), overlapSeconds: 60 }), { overlap_seconds: "60" }, toWebhook],
+  TestWebhook: [ofWebhook, {}, toWebhook],
+  Redeliver: [() => ({ ...ofWebhook(), from: at("1970-01-01") }), { from: "1970-01-01T00:00:00.000Z" }, toWebhook],
+  DeleteWebhook: [ofWebhook, {}, toWebhook],
+  RevokeKey: [ofKey, {}, toKey],
+  CreateOperator: [() => ({ name: "eve", role: "support" }), { name: "eve", role: "support" }, () => toNoAccount(ids.other)],
+  SetOperatorRole: [() => ({ operatorId: ids.other, role: "finance" }), { role: "finance" }, toOther],
+  RevokeOperator: [() => ({ operatorId: ids.other }), {}, toOther],
 };
+
+let leaked: TestKey;
+/** What a call needs. */
+const prepare: Readonly<Record<string, () => Promise<unknown>>> = {
+  RemoveMember: () => app.database.owner`
+    INSERT INTO vx.members (lane, account_id, person_id, email, role, joined_at, link_id)
+    SELECT a.lane, a.id, ${PERSON_ID}, '', 'viewer', a.created_at, 'lnk_1' FROM vx.accounts a WHERE a.id = ${ids.account}`,
+  CloseAccount: async () => (ids.left = await createTestAccount(root)),
+  Rerate: async () => {
+    const { secret, accountId: charged } = await createPaidKey(root);
+    const body = { model: "vx-sandbox-small", messages: [{ role: "user", content: "Hello" }], max_tokens: 5 };
+    const answer = await sendJson(app.url, { verb: "POST", path: "/v1/generate", secret, body });
+    Object.assign(ids, { charged, generation: (answer.body as { id: string }).id });
+  },
+  ReportLeak: async () => (leaked = await createTestKey(root, { accountId: ids.account })),
+};
+
+/** Calls the method, and keeps the ids in its response. */
+async function change(method: string, request: object): Promise<void> {
+  const name = `${method.charAt(0).toLowerCase()}${method.slice(1)}` as "createKey";
+  const answer: unknown = admin[name]({ ...request, reason } as never);
+  if (method === "Rerate") for await (const _ of answer as AsyncIterable<unknown>);
+  const { account, apiKey, limit, webhook, operator } = (await answer) as Record<string, { id: string } | undefined>;
+  if (method === "CreateAccount") ids.account = account?.id ?? "";
+  if (method === "CreateKey") ids.key = apiKey?.id ?? "";
+  if (method === "SetLimit") ids.limit = limit?.id ?? "";
+  if (method === "CreateWebhook") ids.webhook = webhook?.id ?? "";
+  if (method === "CreateOperator") ids.other = operator?.id ?? "";
+}
 
 test("every method that changes something is tested here", () => {
   const changing = AdminService.methods.filter(
@@ -253,15 +211,16 @@ test("every method that changes something is tested here", () => {
 
 describe("a change", () => {
   test.each(Object.keys(changes))("by %s is logged with its operator and reason", async (method) => {
-    const [call, details, event] = changes[method] as Change;
+    const [request, details = {}, event] = changes[method] as Change;
+    await prepare[method]?.();
     const before = (await events({ actorId: adminId })).length;
-    await call();
+    await change(method, request());
     const logged = await events({ actorId: adminId });
     expect(logged).toHaveLength(before + 1);
     const byAdmin = { actorId: adminId, actorName: "ada", method, reason, outcome: "ok" };
     const own = { id: expect.stringMatching(/^evt_\d+_\d+$/), requestId: expect.stringMatching(/^req_/), ...byAdmin };
-    const ofAccount = { target: ids.account, accountId: ids.account };
-    expect(logged[0]).toMatchObject({ ...own, ...ofAccount, details: details?.() ?? {}, ...event?.() });
+    const target = { target: ids.account, accountId: ids.account };
+    expect(logged[0]).toMatchObject({ ...own, ...target, details, ...event?.() });
   });
 
   test("that repeats an earlier one without an effect is not logged again", async () => {

@@ -115,9 +115,9 @@ describe("sign-in", () => {
     expect(await sessions(id)).toBe(0);
 
     const { events } = await admin.listOperatorEvents({ actorId: id });
-    expect(events.map(({ method, target, outcome, details }) => ({ method, target, outcome, details }))).toEqual([
-      { method: "SignOut", target: id, outcome: "ok", details: {} },
-      { method: "SignIn", target: id, outcome: "ok", details: { identity: "bound" } },
+    expect(events.map(({ method, target, outcome, details }) => [method, target, outcome, details])).toEqual([
+      ["SignOut", id, "ok", {}],
+      ["SignIn", id, "ok", { identity: "bound" }],
     ]);
     const secrets = [subject, new URL(returned).searchParams.get("code") ?? "", CLIENT.secret, headers.cookie as string];
     for (const secret of secrets) expect(app.logText()).not.toContain(secret);
