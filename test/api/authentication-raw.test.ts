@@ -1,16 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { type DescMethod, fromBinary } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { GenerateService } from "../../gen/vx/v1/generate_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { pathOf, rpcMethods } from "../support/any-method.ts";
 import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
 import { useTestKey } from "../support/fixtures.ts";
-import { type RawAnswer, type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
+import { type RawRequest, reasonsIn, sendHttp1, sendHttp2 } from "../support/raw.ts";
 
 const app = useTestApp();
 const key = useTestKey(app);
@@ -18,38 +16,29 @@ const key = useTestKey(app);
 /** A unary method, and a stream. That every method authenticates is tested in authentication.test.ts. */
 const samples = [MeService.method.getMe, GenerateService.method.streamGenerate];
 
-const ways = [
-  { name: "Connect over HTTP/1.1", send: sendHttp1, type: connectType, details: connectDetails },
-  { name: "Connect over HTTP/2", send: sendHttp2, type: connectType, details: connectDetails },
-  { name: "gRPC", send: sendHttp2, type: () => "application/grpc+proto", details: grpcDetails },
-  { name: "gRPC-Web over HTTP/1.1", send: sendHttp1, type: () => "application/grpc-web+proto", details: grpcDetails },
-];
+const connectType = ({ methodKind }: DescMethod) => (methodKind === "unary" ? "application/json" : "application/connect+json");
 
-describe.each(ways)("$name", ({ send, type, details }) => {
+describe.each([
+  ["Connect over HTTP/1.1", sendHttp1, connectType],
+  ["Connect over HTTP/2", sendHttp2, connectType],
+  ["gRPC", sendHttp2, () => "application/grpc+proto"],
+  ["gRPC-Web over HTTP/1.1", sendHttp1, () => "application/grpc-web+proto"],
+])("%s", (_, send, type) => {
   const eachMethod = async (reason: string, raw: (method: DescMethod) => Partial<RawRequest>) => {
     for (const method of samples) {
       const { headers, ...rest } = raw(method);
-      const answer = await send(app.url, {
-        path: pathOf(method),
-        headers: { "content-type": type(method), ...headers },
-        body: "",
-        ...rest,
-      });
-      const info = details(answer);
-      expect(info, method.name).toMatchObject({ domain: "vx", reason: reason.toUpperCase() });
+      const sent = { "content-type": type(method), ...headers };
+      const answer = await send(app.url, { path: pathOf(method), headers: sent, body: "", ...rest });
+      expect(reasonsIn(answer), method.name).toContain(reason);
       expect(answer.headers, method.name).toMatchObject({ "www-authenticate": "Bearer" });
       expect(answer.body.includes(key.secret.slice(12, -4))).toBe(false);
     }
   };
 
-  test("two Authorization headers are rejected, even with a valid key in both", async () => {
-    const authorization = [`Bearer ${key.secret}`, `Bearer ${key.secret}`];
-    await eachMethod("invalid_api_key", () => ({ headers: { authorization } }));
-  });
-
-  test("two credentials in one header are rejected", async () => {
-    const authorization = `Bearer ${key.secret}, Bearer ${key.secret}`;
-    await eachMethod("invalid_api_key", () => ({ headers: { authorization } }));
+  test("two credentials are rejected, in one header or in two, even if both are valid", async () => {
+    const valid = `Bearer ${key.secret}`;
+    for (const authorization of [[valid, valid], `${valid}, ${valid}`])
+      await eachMethod("invalid_api_key", () => ({ headers: { authorization } }));
   });
 
   test("a key in the URL is rejected, with and without the header", async () => {
@@ -77,9 +66,8 @@ test("a Connect GET with a key in the URL is rejected", async () => {
       method: "GET",
       path: `${pathOf(method)}?connect=v1&encoding=json&message=%7B%7D&api_key=${key.secret}`,
     });
-    expect(answer.status).toBe(401);
-    expect(connectDetails(answer).reason).toBe("INVALID_API_KEY");
-    expect(answer.headers["www-authenticate"]).toBe("Bearer");
+    expect(answer).toMatchObject({ status: 401, headers: { "www-authenticate": "Bearer" } });
+    expect(reasonsIn(answer)).toContain("invalid_api_key");
     expect(app.logText()).not.toContain(key.secret);
   }
 });
@@ -122,27 +110,4 @@ async function admissionBatches(): Promise<number> {
   const page = await fetch(`${app.adminUrl}/metrics`, { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } });
   const match = /^vx_batch_size_count\{batcher="admission"\} (\d+)$/m.exec(await page.text());
   return Number(match?.[1] ?? 0);
-}
-
-function connectType(method: DescMethod): string {
-  return method.methodKind === "unary" ? "application/json" : "application/connect+json";
-}
-
-type Info = { domain: string; reason: string };
-
-/** Reads the error from the body of a unary call, or from the last envelope of a stream. */
-function connectDetails(answer: RawAnswer): Info {
-  const text = answer.body.toString();
-  const error = answer.body[0] === 2 ? JSON.parse(answer.body.subarray(5).toString()).error : JSON.parse(text);
-  const info = error.details.find(({ type }: { type: string }) => type === "google.rpc.ErrorInfo");
-  return fromBinary(ErrorInfoSchema, Buffer.from(info.value, "base64"));
-}
-
-/** Reads it from the headers or trailers, or for gRPC-Web from the body. */
-function grpcDetails(answer: RawAnswer): Info {
-  const inBody = /grpc-status-details-bin: *(\S+)/i.exec(answer.body.toString("latin1"))?.[1];
-  const encoded = answer.headers["grpc-status-details-bin"] ?? inBody ?? "";
-  const status = fromBinary(StatusSchema, Buffer.from(encoded, "base64"));
-  const info = status.details.find(({ typeUrl }) => typeUrl.endsWith("google.rpc.ErrorInfo"));
-  return fromBinary(ErrorInfoSchema, info?.value ?? new Uint8Array());
 }

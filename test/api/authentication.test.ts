@@ -6,38 +6,33 @@ import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { callAny, openAny, QUICKEST, rpcMethods } from "../support/any-method.ts";
 import { useTestApp } from "../support/app.ts";
-import { createTestKey, operatorOf } from "../support/fixtures.ts";
+import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
 import { bearer, type ProtocolCase, protocols } from "../support/protocols.ts";
 
-const secrets = {
-  unknown: unknownKey(),
-  mistyped: "",
-  revoked: "",
-  expired: "",
-  valid: "",
-  suspendedRevoked: "",
-  suspendedExpired: "",
-};
+const secrets = { valid: "", mistyped: "", revoked: "", expired: "", suspendedRevoked: "", suspendedExpired: "" };
+const unknown = generateKey(7, randomBytes).secret;
 
 const app = useTestApp();
 beforeAll(async () => {
   const operator = operatorOf(app);
-  const valid = await createTestKey(operator);
-  secrets.valid = valid.secret;
-  secrets.mistyped = mistyped(valid.secret);
-  const revoked = await createTestKey(operator, { accountId: valid.accountId });
-  await operator.revokeKey({ keyId: revoked.id });
-  secrets.revoked = revoked.secret;
-  const expired = await createTestKey(operator, { accountId: valid.accountId });
-  await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${expired.id}`;
-  secrets.expired = expired.secret;
+  const revoke = async ({ id, secret }: TestKey) => {
+    await operator.revokeKey({ keyId: id });
+    return secret;
+  };
+  const expire = async ({ id, secret }: TestKey) => {
+    await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${id}`;
+    return secret;
+  };
+  const { accountId, secret } = await createTestKey(operator);
+  secrets.valid = secret;
+  // Its last character is changed, as in a typing error.
+  secrets.mistyped = secret.slice(0, -1) + (secret.endsWith("0") ? "1" : "0");
+  secrets.revoked = await revoke(await createTestKey(operator, { accountId }));
+  secrets.expired = await expire(await createTestKey(operator, { accountId }));
   const first = await createTestKey(operator);
-  const second = await createTestKey(operator, { accountId: first.accountId });
-  await operator.revokeKey({ keyId: first.id });
-  await app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${second.id}`;
+  secrets.suspendedRevoked = await revoke(first);
+  secrets.suspendedExpired = await expire(await createTestKey(operator, { accountId: first.accountId }));
   await operator.suspendAccount({ accountId: first.accountId, reason: "test" });
-  secrets.suspendedRevoked = first.secret;
-  secrets.suspendedExpired = second.secret;
 });
 
 type Refusal = readonly [what: string, reason: string, headers: () => Record<string, string>];
@@ -53,7 +48,7 @@ const refused: readonly Refusal[] = [
   ["another scheme", "invalid_api_key", () => ({ authorization: `Basic ${btoa(`${secrets.valid}:`)}` })],
   ["a mistyped key", "invalid_api_key", () => bearer(secrets.mistyped)],
   ["text after the key", "invalid_api_key", () => bearer(`${secrets.valid} x`)],
-  ["an unknown key", "invalid_api_key", () => bearer(secrets.unknown)],
+  ["an unknown key", "invalid_api_key", () => bearer(unknown)],
   ["a revoked key", "revoked_api_key", () => bearer(secrets.revoked)],
   ["an expired key", "expired_api_key", () => bearer(secrets.expired)],
   ["a revoked key of a suspended account", "revoked_api_key", () => bearer(secrets.suspendedRevoked)],
@@ -87,7 +82,7 @@ test.each(protocols)("every method returns 401 without a key over $name", async 
 });
 
 test("every method returns 401 for an unknown key, and accepts a valid one", async () => {
-  await expect401(QUICKEST, rpcMethods, ["an unknown key", "invalid_api_key", () => bearer(secrets.unknown)]);
+  await expect401(QUICKEST, rpcMethods, ["an unknown key", "invalid_api_key", () => bearer(unknown)]);
   const end = callAny(app);
   for (const method of rpcMethods) expect((await end(method, secrets.valid)).code, method.name).not.toBe("unauthenticated");
 });
@@ -98,12 +93,3 @@ test.each(["bearer", "BEARER", "Bearer  "])("the scheme may be written %j", asyn
   expect(ending.code).toBe("ok");
   caller.close();
 });
-
-function unknownKey(): string {
-  return generateKey(7, randomBytes).secret;
-}
-
-/** The same key with its last character changed, as in a typing error. */
-function mistyped(secret: string): string {
-  return secret.slice(0, -1) + (secret.endsWith("0") ? "1" : "0");
-}

@@ -2,13 +2,18 @@ import { create, type DescField, type DescMethod, type Message } from "@bufbuild
 import { beforeAll, expect, test } from "vitest";
 import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
+import { ModelService } from "../../gen/vx/v1/model_pb.js";
 import { callAny, developerMethods } from "../support/any-method.ts";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, useOperator, useTestKey } from "../support/fixtures.ts";
 import { callOf } from "../support/protocols.ts";
+import { typeIds } from "../support/type-ids.ts";
 
 /** The page tokens of the other account, by method. */
 const foreignPages = new Map<DescMethod, string>();
+
+const { listKeys } = KeyService.method;
+const { listEntries } = LedgerService.method;
 
 const app = useTestApp();
 const operator = useOperator(app);
@@ -22,8 +27,8 @@ beforeAll(async () => {
       await operator.creditAccount({ accountId, amountMicros: 1_000n, reason: "test", idempotencyKey });
     }
   }
-  for (const method of [KeyService.method.listKeys, LedgerService.method.listEntries] as const) {
-    const page = await call(method as typeof KeyService.method.listKeys, { pageSize: 1 }, foreign.secret);
+  for (const method of [listKeys, listEntries] as const) {
+    const page = await call(method as typeof listKeys, { pageSize: 1 }, foreign.secret);
     if (page?.ok) foreignPages.set(method, page.message.nextPageToken);
   }
 });
@@ -84,26 +89,38 @@ test("the fields that can refer to data of an account are complete", () => {
 });
 
 test.each(places.filter(({ method, field }) => field.name === "key_id" && !/^(List|Count)/.test(method.name)))(
-  "$name of another account is not found",
+  "$name of another account, and every other unknown id, is not found, with the same text",
   async ({ method, field }) => {
-    const ending = await end(method, calling.secret, requestWith(method, field, foreign.id));
-    expect(ending).toMatchObject({ code: "not_found", reason: "not_found" });
+    for (const id of [foreign.id, typeIds.key(5), calling.accountId, "%", "'; DROP TABLE vx.keys; -- 🔑"]) {
+      const ending = await end(method, calling.secret, requestWith(method, field, id));
+      expect(ending).toMatchObject({ code: "not_found", reason: "not_found" });
+      const unknown = await end(method, calling.secret, requestWith(method, field, "key_none"));
+      expect(JSON.parse(ending.text).text.replace(id, "key_none")).toBe(JSON.parse(unknown.text).text);
+    }
     const { apiKeys } = await operator.listKeys({ accountId: foreign.accountId });
     expect(apiKeys.every(({ state }) => state === "active")).toBe(true);
   },
 );
 
+test.each(["none", "VX-SANDBOX-SMALL", "vx-sandbox-small ", "constructor", "__proto__", "<b>🔑</b>"])(
+  "%s is an unknown model",
+  async (model) => {
+    const outcome = await call(ModelService.method.getModel, { model }, calling.secret);
+    expect(outcome).toMatchObject({ code: "not_found", reason: "model_not_found", fields: ["model"] });
+  },
+);
+
 test("a page token of another account returns only rows of the calling account", async () => {
   const [keysToken, entriesToken] = foreignPages.values();
-  const keys = await call(KeyService.method.listKeys, { pageToken: keysToken ?? "" }, calling.secret);
-  const entries = await call(LedgerService.method.listEntries, { pageToken: entriesToken ?? "" }, calling.secret);
-  const own = await operator.listKeys({ accountId: calling.accountId });
-  const ownIds = own.apiKeys.map(({ id }) => id);
-  if (keys.ok) for (const { id } of keys.message.apiKeys) expect(ownIds).toContain(id);
+  const keys = await call(listKeys, { pageToken: keysToken ?? "" }, calling.secret);
+  const entries = await call(listEntries, { pageToken: entriesToken ?? "" }, calling.secret);
+  const { accountId } = calling;
+  const own = await operator.listKeys({ accountId });
+  const ledger = await operator.listLedgerEntries({ accountId });
+  const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
+  if (keys.ok) expect(idsOf(own.apiKeys)).toEqual(expect.arrayContaining(idsOf(keys.message.apiKeys)));
   else expect(keys.reason).toBe("invalid_argument");
-  const ledger = await operator.listLedgerEntries({ accountId: calling.accountId });
-  const ownEntries = ledger.entries.map(({ id }) => id);
-  if (entries.ok) for (const { id } of entries.message.entries) expect(ownEntries).toContain(id);
+  if (entries.ok) expect(idsOf(ledger.entries)).toEqual(expect.arrayContaining(idsOf(entries.message.entries)));
   else expect(entries.reason).toBe("invalid_argument");
 });
 

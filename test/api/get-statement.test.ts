@@ -108,11 +108,15 @@ test("with Accept: text/csv, the lines are CSV and the sums are headers", async 
 });
 
 test("entries after the first 1,000 that are not charges are added up by kind", async () => {
-  await app.database.owner.begin(async (sql) => {
-    await sql`SET LOCAL search_path = vx`;
-    await sql`
-      SELECT post_movement(lane_of(${key.accountId}), ${key.accountId}, 'credit', 1000, 'n') FROM generate_series(1, 1003)`;
-  });
+  const { accountId } = key;
+  await app.database.owner`
+    INSERT INTO vx.ledger (lane, account_id, seq, id, month, kind, amount_micros, balance_after_micros, reason, request_id, key_id, model,
+      price_version, input, cached_input, cache_write, output, reasoning, images, image_tokens, user_id, trace_id, created_at, hash_version, hash)
+    SELECT vx.lane_of(${accountId}), ${accountId}, i, 'led_s' || i, (extract(year FROM t) - 1970) * 12 + extract(month FROM t) - 1, 'credit',
+      1000, 1000 * i, 'n', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', t, 1, ''
+    FROM generate_series(1, 1003) i, (SELECT clock_timestamp() AS t) now`;
+  await app.database.owner`
+    UPDATE vx.accounts SET last_seq = 1003, balance_micros = 1003000, last_at = clock_timestamp() WHERE id = ${accountId}`;
   const one = await statement(thisMonth());
   expect(one.lines).toHaveLength(1_003);
   expect(one.lines.at(-2)).toMatchObject({ kind: "credit", description: "", entries: 3, amount_micros: 3_000 });

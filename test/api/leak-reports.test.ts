@@ -6,11 +6,9 @@ import { fingerprintOf, generateKey } from "../../src/domain/credentials.ts";
 import { post, sendAnyJson } from "../support/any-json.ts";
 import { startTestApp } from "../support/app.ts";
 import { dumpTables } from "../support/database.ts";
-import { silentAfter } from "../support/fake-upstreams/behaviours.ts";
 import type { TestKey } from "../support/fixtures.ts";
-import { openGenerator } from "../support/generators.ts";
 import { createLeakReporter, leakKeysFile, sendReport, signedHeaders } from "../support/leak-reporter.ts";
-import { REQUEST, useOwnMetered } from "../support/metered.ts";
+import { useOwnMetered } from "../support/metered.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const URL_OF_LEAK = "https://code.example/blob/1/config.txt";
@@ -91,21 +89,6 @@ describe("a signed report", () => {
     expect(await me(newDuring.secret)).toBe("revoked_api_key");
     expect(await me(newAfter.secret)).toBe(200);
     expect(await eventsOf(after)).toEqual([]);
-  });
-
-  test("cuts a running stream", async () => {
-    const key = await metered.payer(1_000n);
-    const generator = openGenerator(metered.app.url);
-    metered.upstream.next(silentAfter(2));
-    const running = Promise.withResolvers<void>();
-    const ended = (async () => {
-      for await (const _ of generator.stream(REQUEST, { secret: key.secret })) running.resolve();
-    })().catch((error: unknown) => error);
-    await running.promise;
-    await report(key.secret);
-    expect(await ended).toMatchObject({ reason: "revoked_api_key" });
-    generator.close();
-    await metered.settled();
   });
 
   test("is logged once with its sender and place, however often it is sent", async () => {

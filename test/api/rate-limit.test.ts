@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
 import { useTestApp } from "../support/app.ts";
-import { createTestAccount, createTestKey, type TestKeyOptions, useOperator } from "../support/fixtures.ts";
+import { createTestKey, type TestKeyOptions, useOperator } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { callOf } from "../support/protocols.ts";
 
@@ -25,14 +25,6 @@ const withKey = async (
     await attempt(() => call(listEntries, {}, key.secret), key);
   });
 };
-
-test.each([1, 5])("the limit %i of a key takes precedence over the plan's 3", async (limit) => {
-  await withKey({ plan: "small", rateLimitRpm: limit }, async (take) => {
-    const endings = [];
-    for (let i = 0; i < limit + 2; i++) endings.push((await take()).ok);
-    expect(endings).toEqual([...Array<boolean>(limit).fill(true), false, false]);
-  });
-});
 
 test("a changed limit of the key applies to the next call", async () => {
   await withKey({ plan: "small", rateLimitRpm: 1 }, async (take, { id }) => {
@@ -77,16 +69,5 @@ test("a new limit of the plan applies to the next call of its keys", async () =>
     expect([await take(), await take()]).toEqual([true, false]);
     await operator.putPlan({ name: "growing", rpm: 2, maxActiveKeys: 1_000 });
     expect([await take(), await take()]).toEqual([true, false]);
-  });
-});
-
-test("keys of one account have separate windows", async () => {
-  await withinOneMinute(async () => {
-    const accountId = await createTestAccount(operator, "small");
-    for (let i = 0; i < 2; i++) {
-      const { secret } = await createTestKey(operator, { accountId, plan: "small" });
-      const outcome = await call(listEntries, {}, secret);
-      expect(outcome.headers["x-ratelimit-remaining-requests"]).toBe("2");
-    }
   });
 });

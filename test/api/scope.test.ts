@@ -28,13 +28,11 @@ test.each(rpcMethods.filter((method) => policyOf(method).scope !== undefined))(
     const { scope: needed, rateLimited } = policyOf(method);
     for (const scope of SCOPES) {
       const ending = await end(method, secretOf(scope));
-      if (scope === needed) {
-        expect(ending.code).not.toMatch(/permission_denied|unauthenticated/);
-      } else {
-        const headers = { "x-should-retry": "false" };
-        expect(ending, scope).toMatchObject({ code: "permission_denied", reason: "insufficient_scope", headers });
-        expect("ratelimit" in ending.headers, scope).toBe(rateLimited);
-      }
+      const headers = { "x-should-retry": "false" };
+      const refused = { code: "permission_denied", reason: "insufficient_scope", headers };
+      if (scope !== needed) expect(ending, scope).toMatchObject(refused);
+      else expect(ending.code).not.toMatch(/permission_denied|unauthenticated/);
+      expect("ratelimit" in ending.headers, scope).toBe(rateLimited);
     }
   },
 );
@@ -42,10 +40,19 @@ test.each(rpcMethods.filter((method) => policyOf(method).scope !== undefined))(
 test.each(rpcMethods.filter((method) => policyOf(method).scope === undefined))(
   "$name accepts a key with any scope",
   async (method) => {
-    // An empty request names no key to revoke.
-    for (const scope of SCOPES) expect((await end(method, secretOf(scope))).code, scope).toMatch(/^(ok|invalid_argument)$/);
+    for (const scope of SCOPES) {
+      const ending = await end(method, secretOf(scope));
+      // An empty request names no key to revoke.
+      expect(ending.code, scope).toMatch(/^(ok|invalid_argument)$/);
+      expect("ratelimit" in ending.headers, scope).toBe(policyOf(method).rateLimited);
+    }
   },
 );
+
+test("three methods take no slot of the rate limit", () => {
+  const names = rpcMethods.filter((method) => !policyOf(method).rateLimited).map(({ name }) => name);
+  expect(names).toEqual(["GetMe", "GetAccount", "ListLimits"]);
+});
 
 test("a 403 names the scope and does not count against the rate limit", async () => {
   await withinOneMinute(async () => {

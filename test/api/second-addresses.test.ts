@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import Anthropic from "@anthropic-ai/sdk";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { generateKey } from "../../src/domain/credentials.ts";
+import { generateKey, maskOfKey } from "../../src/domain/credentials.ts";
 import type { Lane } from "../../src/domain/lane.ts";
+import { sendAnyJson } from "../support/any-json.ts";
 import { useOwnApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { SMALL, said, usePaidKey } from "../support/openai.ts";
@@ -15,18 +16,11 @@ afterEach(() => void vi.unstubAllEnvs());
 const MESSAGE = { model: SMALL, max_tokens: 20, messages: [said("Hello")] };
 const VERSION = { "anthropic-version": "2023-06-01" };
 
-async function call(method: string, path: string, headers: Record<string, string>, body?: object) {
-  const answer = await fetch(`${app.url}${path}`, {
-    method,
-    headers: { ...headers, ...(body && { "content-type": "application/json" }) },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  const json = (await answer.json()) as Record<string, unknown> & { error?: Record<string, unknown> };
-  return { status: answer.status, headers: answer.headers, json };
-}
-
+const call = async (verb: string, path: string, headers: Record<string, string>, body?: object) => {
+  const { status, body: json } = await sendAnyJson(app.url, { verb, path, headers, body, secret: "" });
+  return { status, json };
+};
 const post = (path: string, headers: Record<string, string>) => call("POST", path, headers, MESSAGE);
-const maskOf = (secret: string) => `${secret.slice(0, 12)}…${secret.slice(-4)}`;
 
 describe("below /anthropic", () => {
   test("the official client works with only the base URL and the key changed", async () => {
@@ -80,7 +74,7 @@ describe("below /anthropic", () => {
     ] as const) {
       const { status, json } = await post("/anthropic/v1/messages", { "x-api-key": sent });
       expect([status, json.error?.code]).toEqual([401, code]);
-      expect(json.error?.message).toContain(`The key in the header 'x-api-key' is ${maskOf(sent)}.`);
+      expect(json.error?.message).toContain(`The key in the header 'x-api-key' is ${maskOfKey(sent)}.`);
       expect(JSON.stringify(json)).not.toContain(sent.slice(12, -4));
     }
   });
@@ -104,15 +98,14 @@ describe("below /anthropic", () => {
 
   test("an allowed origin may read the response", async () => {
     const headers = { "x-api-key": key.secret, origin: "https://app.example.com" };
-    const answer = await post("/anthropic/v1/messages", headers);
+    const answer = await fetch(`${app.url}/anthropic/v1/models`, { headers });
     expect(answer.headers.get("access-control-allow-origin")).toBe("https://app.example.com");
   });
 });
 
 describe("under /v1", () => {
   test("only the Bearer token applies if both headers are sent", async () => {
-    const both = await post("/v1/messages", { ...bearer(key.secret), "x-api-key": "other" });
-    expect(both.status).toBe(200);
+    expect((await post("/v1/messages", { ...bearer(key.secret), "x-api-key": "other" })).status).toBe(200);
     const { status, json } = await post("/v1/messages", { ...bearer("other"), "x-api-key": key.secret });
     expect([status, json.error?.code]).toEqual([401, "invalid_api_key"]);
     expect(json.error?.message).toContain("'Authorization'");
@@ -128,17 +121,10 @@ describe("under /v1", () => {
     const own = await call("GET", `/v1/models/${SMALL}`, bearer(key.secret));
     expect(own.json).toMatchObject({ object: "model", capabilities: expect.any(Array) });
     const theirs = await call("GET", `/v1/models/${SMALL}`, { ...bearer(key.secret), ...VERSION });
-    expect(theirs.json).toMatchObject({
-      type: "model",
-      id: SMALL,
-      display_name: SMALL,
-      max_input_tokens: 8_192,
-      max_tokens: 4_096,
-      lifecycle: "active",
-      line: null,
-      deprecated_at: null,
-      capabilities: { image_input: { supported: true }, batch: { supported: false } },
-    });
+    const capabilities = { image_input: { supported: true }, batch: { supported: false } };
+    const limits = { max_input_tokens: 8_192, max_tokens: 4_096 };
+    const life = { lifecycle: "active", line: null, deprecated_at: null };
+    expect(theirs.json).toMatchObject({ type: "model", id: SMALL, display_name: SMALL, ...limits, ...life, capabilities });
     const list = await call("GET", "/v1/models?limit=1", { ...bearer(key.secret), ...VERSION });
     expect(list.json).toMatchObject({ has_more: true, data: [{ type: "model" }] });
     expect(list.json).not.toHaveProperty("object");

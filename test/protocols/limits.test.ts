@@ -11,7 +11,7 @@ import { REQUEST, useMetered } from "../support/metered.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { bearer } from "../support/protocols.ts";
 import { detail, expectRefusals } from "./refusals.ts";
-import { callEach, commonHeaders, useClients, wires } from "./wires.ts";
+import { callEach, commonHeaders, quickWires, useClients, wires } from "./wires.ts";
 
 const metered = useMetered();
 const clients = useClients(wires, () => metered.app.url);
@@ -71,11 +71,12 @@ test.each<[string, string, LimitInit, RegExp]>([
   const [limitId] = await metered.app.database.owner<{ id: string }[]>`
     SELECT id FROM vx.limits WHERE owner_id = ${accountId}`;
   const { metric, window = "", amount } = limit;
+  const over = reason === "budget_exceeded" ? wires : quickWires;
   for (const method of [generate, streamGenerate]) {
-    const answers = await callEach(clients, () => ({ method, request: REQUEST, headers: bearer(secret) }));
+    const answers = await callEach(clients, () => ({ method, request: REQUEST, headers: bearer(secret) }), over);
     const subject = `limit:${limitId?.id}`;
     const violation = expect.objectContaining({ subject, description: expect.stringMatching(needed) });
-    expectRefusals(wires, answers, {
+    expectRefusals(over, answers, {
       code,
       reason,
       text: needed,

@@ -1,3 +1,5 @@
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
 import { gunzipSync, gzipSync } from "node:zlib";
 import {
   create,
@@ -29,7 +31,6 @@ import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { onAbort } from "../support/on-abort.ts";
 import { started } from "../support/started.ts";
-import { type Opened, openHttp1, openHttp2 } from "./open-http.ts";
 
 /** What a client sees of a call, in the same form for every protocol. Messages and details are in proto3 JSON. */
 export type Answer = {
@@ -79,13 +80,17 @@ export const rpcWires: readonly Wire[] = [
 ];
 
 /** REST, which only the public port serves. */
-export const restWires: readonly Wire[] = [
+const restWires: readonly Wire[] = [
   { name: "REST over HTTP/1.1", open: (url) => openRest(url, openHttp1, false) },
   { name: "REST with gzip over HTTP/1.1", open: (url) => openRest(url, openHttp1, true) },
   { name: "REST over HTTP/2", open: (url) => openRest(url, openHttp2, false) },
 ];
 
 export const wires: readonly Wire[] = [...rpcWires, ...restWires];
+
+/** One wire of each protocol. The others encode the same answer in another way. */
+const QUICK = ["gRPC", "gRPC-Web over HTTP/1.1", "Connect over HTTP/2", "REST over HTTP/1.1"];
+export const quickWires = wires.filter(({ name }) => QUICK.includes(name));
 
 const registry = createRegistry(
   details.ErrorInfoSchema,
@@ -210,9 +215,49 @@ function codeOf(name = ""): string {
     .replace("CANCELLED", "CANCELED");
 }
 
+const ENCODED = { "content-encoding": "gzip" };
+
+type HttpRequest = {
+  readonly verb: string;
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body: Buffer | undefined;
+  readonly signal: AbortSignal | undefined;
+};
+
+/** A response whose body is still to be read. */
+type Opened = { status: number; headers: Record<string, string>; chunks: AsyncIterable<Buffer> };
+
+function openHttp1(url: string, { verb, path, headers, body, signal }: HttpRequest): Promise<Opened> {
+  return new Promise((resolve, reject) => {
+    const call = httpRequest(new URL(path, url), { method: verb, headers, agent: false });
+    call.on("response", (response: IncomingMessage) => {
+      const { statusCode: status = 0, headers: answered } = response;
+      resolve({ status, headers: answered as Record<string, string>, chunks: response });
+    });
+    call.on("error", reject);
+    onAbort(signal, () => call.destroy(new Error("left")));
+    call.end(body);
+  });
+}
+
+function openHttp2(url: string, { verb, path, headers, body, signal }: HttpRequest): Promise<Opened> {
+  return new Promise((resolve, reject) => {
+    const session = connectHttp2(url);
+    const stream = session.request({ ":method": verb, ":path": path, ...headers }, { endStream: !body });
+    session.on("error", reject);
+    stream.on("error", reject);
+    stream.on("close", () => session.close());
+    stream.on("response", ({ ":status": status, ...answered }) => {
+      resolve({ status: Number(status), headers: answered as Record<string, string>, chunks: stream });
+    });
+    onAbort(signal, () => stream.destroy(new Error("left")));
+    if (body) stream.end(body);
+  });
+}
+
 /** Sends methods without variables in their path; streams are server-sent events. */
 function openRest(url: string, open: typeof openHttp1, isCompressed: boolean): Client {
-  const compression = { "content-encoding": "gzip", "accept-encoding": "gzip" };
   return {
     async call({ method, request = {}, headers = {}, signal, onMessage }) {
       const [binding] = httpBindings(method);
@@ -222,21 +267,11 @@ function openRest(url: string, open: typeof openHttp1, isCompressed: boolean): C
       const json = toJson(method.input, message, { useProtoFieldName: true }) as JsonObject;
       const text = Buffer.from(JSON.stringify({ ...json, ...(isStream && { stream: true }) }));
       const body = isCompressed ? gzipSync(text) : text;
-      const {
-        status,
-        headers: answered,
-        chunks,
-      } = await open(url, {
-        verb: binding.verb,
-        path: binding.path,
-        headers: {
-          ...headers,
-          ...(binding.verb === "GET" ? {} : { "content-type": "application/json" }),
-          ...(isCompressed && (binding.verb === "GET" ? { "accept-encoding": "gzip" } : compression)),
-        },
-        body: binding.verb === "GET" ? undefined : body,
-        signal,
-      });
+      const { verb, path } = binding;
+      const ofBody = verb === "GET" ? {} : { "content-type": "application/json", ...(isCompressed && ENCODED) };
+      const sent = { ...headers, ...ofBody, ...(isCompressed && { "accept-encoding": "gzip" }) };
+      const opened = await open(url, { verb, path, headers: sent, body: verb === "GET" ? undefined : body, signal });
+      const { status, headers: answered, chunks } = opened;
       const messages: JsonValue[] = [];
       const add = (value: JsonValue) => {
         messages.push(jsonOf(method.output, fromJson(method.output, value)));

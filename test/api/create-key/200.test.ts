@@ -1,11 +1,12 @@
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { KeyService } from "../../../gen/vx/v1/key_pb.js";
 import { LedgerService } from "../../../gen/vx/v1/ledger_pb.js";
 import { MeService } from "../../../gen/vx/v1/me_pb.js";
+import { maskOfKey } from "../../../src/domain/credentials.ts";
 import { useTestApp } from "../../support/app.ts";
 import { createTestAccount, createTestKey, useOperator } from "../../support/fixtures.ts";
-import { callOf } from "../../support/protocols.ts";
+import { callOf, messageOf } from "../../support/protocols.ts";
 
 const createKey = KeyService.method.createKey;
 
@@ -27,7 +28,7 @@ test("the response contains the full key, the default scopes and the limit of th
   expect(apiKey).toMatchObject({
     id: expect.stringMatching(/^key_[0-9a-z]{26}$/),
     name: "ci",
-    maskedKey: `${secret.slice(0, 12)}…${secret.slice(-4)}`,
+    maskedKey: maskOfKey(secret),
     plan: "scale",
     scopes: ["generate", "read"],
     state: "active",
@@ -57,20 +58,18 @@ test("the new key has the plan of the calling key, not of the account", async ()
   expect((await create(calling.secret, { name: "ci" })).apiKey).toMatchObject({ plan: "pro", rateLimitRpm: 600 });
 });
 
-test.each([
-  { what: "1 character", name: "x" },
-  { what: "100 characters", name: "x".repeat(100) },
-  { what: "100 characters of two code units each", name: "🔑".repeat(100) },
-  { what: "quotes, backslashes and percent signs", name: `'";--\\ %s $1 {}` },
-  { what: "surrounding spaces", name: "  ci  " },
-])("a name of $what is kept as it is", async ({ name }) => {
-  const calling = await createTestKey(operator);
-  expect((await create(calling.secret, { name })).apiKey.name).toBe(name);
-});
+test.each(["x", "x".repeat(100), "🔑".repeat(100), `'";--\\ %s $1 {}`, "  ci  "])(
+  "the name %j is kept as it is",
+  async (name) => {
+    const calling = await createTestKey(operator);
+    expect((await create(calling.secret, { name })).apiKey.name).toBe(name);
+  },
+);
 
-test.each([1, 599, 600])("a limit of %i is accepted on a plan of 600", async (rateLimitRpm) => {
+test("any limit up to that of the plan is accepted", async () => {
   const calling = await createTestKey(operator, { plan: "pro" });
-  expect((await create(calling.secret, { name: "ci", rateLimitRpm })).apiKey).toMatchObject({ rateLimitRpm });
+  for (const rateLimitRpm of [1, 599, 600])
+    expect((await create(calling.secret, { name: "ci", rateLimitRpm })).apiKey).toMatchObject({ rateLimitRpm });
 });
 
 test("an expiry in the future is stored", async () => {
@@ -80,4 +79,48 @@ test("an expiry in the future is stored", async () => {
     const outcome = await call(createKey, { name: "ci", expiresAt }, calling.secret);
     expect(outcome).toMatchObject({ ok: true, message: { apiKey: { state: "active", expiresAt } } });
   }
+});
+
+describe("the maximum number of active keys", () => {
+  beforeAll(async () => {
+    await operator.putPlan({ name: "two-keys", rpm: 600, maxActiveKeys: 2 });
+  });
+
+  /** An account with the maximum number of active keys: the calling one, and the one with the id. */
+  async function fullAccount() {
+    const calling = await createTestKey(operator, { plan: "two-keys" });
+    const another = () => call(createKey, { name: "ci" }, calling.secret);
+    const id = messageOf(await another()).apiKey?.id ?? "";
+    return { calling, another, id };
+  }
+
+  test("a key above the maximum of the plan is a 409 that names plan and maximum", async () => {
+    const { calling, another } = await fullAccount();
+    const outcome = await another();
+    expect(outcome).toMatchObject({
+      code: "failed_precondition",
+      reason: "key_limit_reached",
+      metadata: { plan: "two-keys", max_active_keys: "2" },
+    });
+    expect(outcome.ok || outcome.details.sort()).toEqual(["ErrorInfo", "QuotaFailure"]);
+    expect((await operator.listKeys({ accountId: calling.accountId })).apiKeys).toHaveLength(2);
+  });
+
+  test.each([
+    ["revoked", (id: string) => operator.revokeKey({ keyId: id })],
+    ["expired", (id: string) => app.database.owner`UPDATE vx.keys SET expires_at = clock_timestamp() WHERE id = ${id}`],
+  ])("%s keys do not count", async (_, end) => {
+    const { another, id } = await fullAccount();
+    await end(id);
+    expect([(await another()).ok, (await another()).ok]).toEqual([true, false]);
+  });
+
+  test("keys on other plans and of other accounts do not count", async () => {
+    const accountId = await createTestAccount(operator, "two-keys");
+    await createTestKey(operator, { accountId, plan: "pro" });
+    await createTestKey(operator, { plan: "two-keys" });
+    const calling = await createTestKey(operator, { accountId, plan: "two-keys" });
+    const outcome = await call(createKey, { name: "ci" }, calling.secret);
+    expect(outcome.ok).toBe(true);
+  });
 });

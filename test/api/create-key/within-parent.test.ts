@@ -119,14 +119,6 @@ describe("limits over time and over several generations of keys", () => {
     await operator.setAccountPlan({ accountId, plan: "scale" });
     expect(await limitOf({ ...child, accountId })).toBe(100);
   });
-
-  test("a key created by an operator is not limited by other keys", async () => {
-    const { accountId } = await createTestKey(operator, { plan: "free", scopes: ["keys"], rateLimitRpm: 1 });
-    const scopes = ["generate", "read", "keys"];
-    const { apiKey } = await operator.createKey({ accountId, name: "free", scopes, rateLimitRpm: 900 });
-    expect(apiKey).toMatchObject({ scopes, rateLimitRpm: 900 });
-    expect(apiKey?.expiresAt).toBeUndefined();
-  });
 });
 
 // test/store/prove.test.ts has the withdrawal of a right during a change.

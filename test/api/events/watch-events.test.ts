@@ -220,27 +220,21 @@ describe("callers that read nothing", () => {
     expect(watch.response.status).toBe(200);
     const session = connectHttp2(other.url, { settings: { initialWindowSize: 0 } });
     session.on("error", () => undefined);
+    const headers = { "content-type": "application/grpc", te: "trailers", ...bearer(key.secret) };
     const streams = Array.from({ length: 100 }, () => {
-      const stream = session.request({
-        ":method": "POST",
-        ":path": "/vx.v1.EventService/WatchEvents",
-        "content-type": "application/grpc",
-        te: "trailers",
-        ...bearer(key.secret),
-      });
+      const stream = session.request({ ":method": "POST", ":path": "/vx.v1.EventService/WatchEvents", ...headers });
       stream.on("error", () => undefined);
       stream.end(Buffer.alloc(5));
-      return stream;
+      return { stream, response: once(stream, "response"), closed: once(stream, "close") };
     });
-    await Promise.all(streams.map((stream) => once(stream, "response")));
+    await Promise.all(streams.map(({ response }) => response));
     await credit(reader);
     expect((await watch.next()).type).toBe("credit.posted");
     await watch.close();
-    const closed = Promise.all(streams.map((stream) => once(stream, "close")));
     // Gets no data without a window, but the end of a stream that has sent none.
-    for (const stream of streams) stream.resume();
+    for (const { stream } of streams) stream.resume();
     await operator.revokeKey({ keyId: key.id });
-    await closed;
+    await Promise.all(streams.map(({ closed }) => closed));
     session.destroy();
   });
 
@@ -249,9 +243,15 @@ describe("callers that read nothing", () => {
     await addLargeEvents(key, 2_000);
     const second = await createTestKey(operator, { accountId: key.accountId });
     const status = async () => (await RestWatch.open(second, "?after=now")).response.status;
-    const unread = await Promise.all(
-      Array.from({ length: 100 }, () => fetch(`${other.url}/v1/events:watch`, { headers: bearer(key.secret) })),
-    );
+    const unread: Response[] = [];
+    // A server that is busy refuses calls for a moment.
+    for (let i = 0; i < 100; i++) {
+      const open = async () => {
+        unread[i] = await fetch(`${other.url}/v1/events:watch`, { headers: bearer(key.secret) });
+        return unread[i]?.status;
+      };
+      await expect.poll(open).toBe(200);
+    }
     expect(await status()).toBe(503);
     await unread[0]?.body?.cancel();
     await expect.poll(status).toBe(200);

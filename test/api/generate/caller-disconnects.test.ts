@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { refuse, replyWhen, silent, silentAfter } from "../../support/fake-upstreams/behaviours.ts";
 import type { Behaviour } from "../../support/fake-upstreams/fake-upstream.ts";
 import type { TestKey } from "../../support/fixtures.ts";
-import { type Generator, generators, useGenerator } from "../../support/generators.ts";
+import { type GenerateOptions, type Generator, generators, useGenerator } from "../../support/generators.ts";
 import { lockMoney, REQUEST, useOwnMetered } from "../../support/metered.ts";
 
 const metered = useOwnMetered({ env: { VX_LOG_LEVEL: "info" } });
@@ -30,6 +30,14 @@ function codeInLog(requestId: string): unknown {
 }
 
 const own = useGenerator(metered);
+const textOf = {
+  unary: async (options: GenerateOptions) => (await own.generate(REQUEST, options)).message?.content,
+  stream: async (options: GenerateOptions) => {
+    let text = "";
+    for await (const { event } of own.stream(REQUEST, options)) if (event.case === "delta") text += event.value.content;
+    return text;
+  },
+};
 
 /** Starts a call; the returned function disconnects. */
 function leaving(kind: "unary" | "stream", key: TestKey, headers: Record<string, string> = {}, generator: Generator = own) {
@@ -150,9 +158,9 @@ describe.each(["unary", "stream"] as const)("%s", (kind) => {
   });
 
   test.each([
-    { moment: "before the first token", pieces: 0 },
-    { moment: "during the reply", pieces: 2 },
-  ])("with an idempotency key, a retry after a disconnect $moment gets the response and is charged once", async ({ pieces }) => {
+    ["before the first token", 0],
+    ["during the reply", 2],
+  ])("with an idempotency key, a retry after a disconnect %s gets the response and is charged once", async (_, pieces) => {
     const key = await metered.payer(1_000n);
     const rest = Promise.withResolvers<void>();
     const headers = { "idempotency-key": "again" };
@@ -164,13 +172,7 @@ describe.each(["unary", "stream"] as const)("%s", (kind) => {
     rest.resolve();
     await metered.settled();
     expect(call.ended).toBe("finished");
-    const options = { secret: key.secret, headers };
-    let text = "";
-    if (kind === "unary") text = (await own.generate(REQUEST, options)).message?.content ?? "";
-    else {
-      for await (const { event } of own.stream(REQUEST, options)) if (event.case === "delta") text += event.value.content;
-    }
-    expect(text).toBe("Hello, world.");
+    expect(await textOf[kind]({ secret: key.secret, headers })).toBe("Hello, world.");
     expect(metered.upstream.calls).toHaveLength(calls);
     expect((await metered.rows(key)).map(({ amount }) => amount)).toEqual([19]);
   });

@@ -84,15 +84,6 @@ test("a stream has the same tool calls and reasoning as the reply in one piece",
   expect(usage?.outputTokens).toBeGreaterThan(25n);
 });
 
-test("reasoning is sent back, also with a signature that no model made", async () => {
-  const { secret } = await metered.payer(1_000_000n);
-  const reasoning = [{ text: "Hm.", signature: "forged" }, { encrypted: "opaque" }];
-  const assistant = { role: "assistant", content: "Sunny.", reasoning };
-  const messages = [QUESTION, assistant, { role: "user", content: "Thank you." }];
-  const reply = await generator.generate({ model: SANDBOX_MODEL, messages }, { secret });
-  expect(reply.finishReason).toBe("stop");
-});
-
 test("images are counted, and the usage shows their tokens within the input tokens", async () => {
   const { secret } = await metered.payer(100_000_000n);
   const parts = [

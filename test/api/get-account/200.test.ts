@@ -1,16 +1,14 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { expect, test, vi } from "vitest";
-import { AccountService } from "../../../gen/vx/v1/account_pb.js";
 import { sendAnyJson } from "../../support/any-json.ts";
 import { useOwnApp } from "../../support/app.ts";
 import { createTestKey, operatorOf } from "../../support/fixtures.ts";
 import { createPaidKey, usePaidKey } from "../../support/openai.ts";
-import { bearer, callOf } from "../../support/protocols.ts";
+import { bearer } from "../../support/protocols.ts";
 
 const TOP_UP_URL = "https://pay.example.com/top-up";
 
 const app = useOwnApp({ env: { VX_TOP_UP_URL: TOP_UP_URL } });
-const call = callOf(app);
 const key = usePaidKey(app);
 
 const getRest = (secret: string) => sendAnyJson(app.url, { verb: "GET", path: "/v1/account", secret });
@@ -54,20 +52,6 @@ test("the amount that a running call holds is not available", async () => {
   expect(body.held_micros).toBeGreaterThan(0);
   expect(body.available_micros).toBe(body.balance_micros - body.held_micros);
   await running.body?.cancel();
-});
-
-test("it does not count against the rate limit and has no headers of it", async () => {
-  const limited = await createTestKey(operatorOf(app), { rateLimitRpm: 1 });
-  for (let i = 0; i < 3; i++) {
-    const { ok, headers } = await call(AccountService.method.getAccount, {}, limited.secret);
-    expect([ok, headers.ratelimit]).toEqual([true, undefined]);
-  }
-});
-
-test("the account is returned", async () => {
-  expect(await call(AccountService.method.getAccount, {}, key.secret)).toMatchObject({
-    message: { id: key.accountId, balanceMicros: 10_000_000n, key: { id: key.id }, topUpUrl: TOP_UP_URL },
-  });
 });
 
 test("the credits that expire or are promotional are in the order in which charges take them", async () => {

@@ -25,11 +25,6 @@ async function list(secret: string, request: { pageSize?: number; pageToken?: st
   return { seqs: message.entries.map(({ seq }) => Number(seq)), ...message };
 }
 
-test("a new account has an empty ledger", async () => {
-  const { secret } = await createTestKey(operator);
-  expect(await list(secret)).toMatchObject({ entries: [], nextPageToken: "" });
-});
-
 test("every change of the balance has an entry with amount, balance and reason, newest first", async () => {
   const { secret, accountId } = await createTestKey(operator);
   const startedAt = Date.now();

@@ -21,8 +21,8 @@ const REPLY: Reply = {
   balanceMicros: 0n,
 };
 
-/** The events of a reply: "+" starts a block, "-" ends it. */
-async function eventsOf(...deltas: Delta[]): Promise<string[]> {
+/** The events between the first and the last two: "+" starts a block, "-" ends it. */
+async function eventsOf(...deltas: Delta[]): Promise<string> {
   async function* pieces() {
     for (const delta of deltas) yield { kind: "delta" as const, id: "gen_1", model: "m", delta };
     yield { kind: "reply" as const, reply: REPLY };
@@ -34,77 +34,41 @@ async function eventsOf(...deltas: Delta[]): Promise<string[]> {
     else if (type === "content_block_delta") events.push(delta?.text ?? delta?.partialJson ?? delta?.thinking ?? "signature");
     else events.push(type ?? "");
   }
-  return events;
+  expect([events.at(0), ...events.slice(-2)]).toEqual(["message_start", "message_delta", "message_stop"]);
+  return events.slice(1, -2).join(", ");
 }
 
-const START = "message_start";
-const END = ["message_delta", "message_stop"];
-
-test("pieces of calls that interleave become one block after the other", async () => {
-  expect(await eventsOf(call(0, "a", "1"), call(1, "b", "2"), call(0, "", "3"), call(1, "", "4"))).toEqual([
-    START,
-    "+0 tool_use a",
-    "1",
-    "3",
-    "-0",
-    "+1 tool_use b",
-    "24",
-    "-1",
-    ...END,
-  ]);
+const part = (words: string, signature?: string, encrypted?: string): Delta => ({
+  kind: "reasoning",
+  reasoning: { text: words, signature, encrypted },
 });
 
-test("a text between the pieces of a call follows the call", async () => {
-  expect(await eventsOf(text("x"), call(0, "a", "1"), text("y"), call(0, "", "2"))).toEqual([
-    START,
-    "+0 text",
-    "x",
-    "-0",
-    "+1 tool_use a",
-    "1",
-    "2",
-    "-1",
-    "+2 text",
-    "y",
-    "-2",
-    ...END,
-  ]);
-});
-
-test("a signature ends a block of reasoning, and encrypted reasoning is a block of its own", async () => {
-  const part = (words: string, signature?: string, encrypted?: string): Delta => ({
-    kind: "reasoning",
-    reasoning: { text: words, signature, encrypted },
-  });
-  expect(await eventsOf(part("x"), part("y"), part("", "s"), part("", undefined, "e"), text("z"))).toEqual([
-    START,
-    "+0 thinking",
-    "x",
-    "y",
-    "signature",
-    "-0",
-    "+1 redacted_thinking",
-    "-1",
-    "+2 text",
-    "z",
-    "-2",
-    ...END,
-  ]);
-});
-
-test("a reply without content has no blocks", async () => {
-  expect(await eventsOf()).toEqual([START, ...END]);
+test.each([
+  [
+    "pieces of calls that interleave become one block after the other",
+    [call(0, "a", "1"), call(1, "b", "2"), call(0, "", "3"), call(1, "", "4")],
+    "+0 tool_use a, 1, 3, -0, +1 tool_use b, 24, -1",
+  ],
+  [
+    "a text between the pieces of a call follows the call",
+    [text("x"), call(0, "a", "1"), text("y"), call(0, "", "2")],
+    "+0 text, x, -0, +1 tool_use a, 1, 2, -1, +2 text, y, -2",
+  ],
+  [
+    "a signature ends a block of reasoning, and encrypted reasoning is a block of its own",
+    [part("x"), part("y"), part("", "s"), part("", undefined, "e"), text("z")],
+    "+0 thinking, x, y, signature, -0, +1 redacted_thinking, -1, +2 text, z, -2",
+  ],
+  ["a reply without content has no blocks", [], ""],
+])("%s", async (_, deltas, events) => {
+  expect(await eventsOf(...deltas)).toBe(events);
 });
 
 test("reasoning with a text and an encrypted form has a block for each, in replies, streams and repeated streams", async () => {
+  const expected = "+0 thinking, why, -0, +1 redacted_thinking, -1";
+  expect(await eventsOf(part("why"), part("", undefined, "e"))).toBe(expected);
+  expect(await eventsOf(part("why", undefined, "e"))).toBe(expected);
   const block = { text: "why", signature: undefined, encrypted: "e" };
-  const reasoning = (part: Partial<typeof block>): Delta => ({
-    kind: "reasoning",
-    reasoning: { text: "", signature: undefined, encrypted: undefined, ...part },
-  });
-  const expected = ["message_start", "+0 thinking", "why", "-0", "+1 redacted_thinking", "-1", "message_delta", "message_stop"];
-  expect(await eventsOf(reasoning({ text: "why" }), reasoning({ encrypted: "e" }))).toEqual(expected);
-  expect(await eventsOf(reasoning(block))).toEqual(expected);
   const message = messageOf({ ...REPLY, output: { text: "", reasoning: [block], toolCalls: [] } });
   expect(message.content).toEqual([
     { type: "thinking", thinking: "why", signature: "" },

@@ -16,11 +16,17 @@ const operator = useOperator(app);
 // Another server on the same database.
 started(() => startTestApp({ env, database: app.database }));
 
-const test = base.extend("receiver", async ({ task: _ }, { onCleanup }) => {
-  const receiver = await new WebhookReceiver().start();
-  onCleanup(() => receiver.stop());
-  return receiver;
-});
+const test = base
+  .extend("receiver", async ({ task: _ }, { onCleanup }) => {
+    const receiver = await new WebhookReceiver().start();
+    onCleanup(() => receiver.stop());
+    return receiver;
+  })
+  /** A webhook of a new account for all events. */
+  .extend("hook", async ({ receiver }) => {
+    const key = await newKey();
+    return { key, ...(await create(key, receiver.url())) };
+  });
 
 const newKey = () => createTestKey(operator, { scopes: ["read", "keys", "webhooks"] });
 
@@ -155,9 +161,7 @@ describe.concurrent("a delivery", () => {
     expect(await deliveries(key, id, "?state=delivered")).toHaveLength(1);
   });
 
-  test("of a server that ends is made by another one after a minute", async ({ receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url());
+  test("of a server that ends is made by another one after a minute", async ({ receiver, hook: { key, id } }) => {
     receiver.respond = () => undefined;
     await credit(key);
     await receiver.until(1);
@@ -177,9 +181,7 @@ describe.concurrent("a failed delivery", () => {
   test.for([
     [500, "The endpoint answered 500."],
     [302, "The endpoint answered 302. Redirects are not followed."],
-  ] as const)("with %i is repeated after a pause", async ([status, error], { receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url());
+  ] as const)("with %i is repeated after a pause", async ([status, error], { receiver, hook: { key, id } }) => {
     const location = receiver.url("/redirected");
     receiver.respond = (response) => response.writeHead(status, { location }).end("no");
     await credit(key);
@@ -193,9 +195,10 @@ describe.concurrent("a failed delivery", () => {
     expect(receiver.received.filter(({ path }) => path === "/redirected")).toEqual([]);
   });
 
-  test("is repeated nine times, then listed as failed, and delivered again on request", async ({ receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url());
+  test("is repeated nine times, then listed as failed, and delivered again on request", async ({
+    receiver,
+    hook: { key, id },
+  }) => {
     receiver.respond = (response) => response.writeHead(503).end();
     await credit(key);
     const hours = [5 / 3_600, 1 / 12, 0.5, 2, 5, 10, 14, 20, 24];
@@ -211,9 +214,10 @@ describe.concurrent("a failed delivery", () => {
     await settled(key, id, "delivered", 1);
   });
 
-  test("waits as long as the endpoint asks, at most a day, with the other events of the endpoint", async ({ receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url());
+  test("waits as long as the endpoint asks, at most a day, with the other events of the endpoint", async ({
+    receiver,
+    hook: { key, id },
+  }) => {
     for (const [header, seconds] of Object.entries({ "3600": 3_600, "99999999": 86_400 })) {
       receiver.received.length = 0;
       receiver.respond = (response) => response.writeHead(429, { "retry-after": header }).end();
@@ -228,9 +232,7 @@ describe.concurrent("a failed delivery", () => {
     }
   });
 
-  test("without an answer says why", async ({ receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url());
+  test("without an answer says why", async ({ receiver, hook: { key, id } }) => {
     await receiver.stop();
     await credit(key);
     const error = expect.stringContaining("ECONNREFUSED");
@@ -278,9 +280,7 @@ describe.concurrent("a webhook", () => {
     expect(await redeliver()).toMatchObject({ body: { events: 0 } });
   });
 
-  test("is disabled after five days without an accepted delivery", async ({ receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url());
+  test("is disabled after five days without an accepted delivery", async ({ receiver, hook: { key, id } }) => {
     receiver.respond = (response) => response.writeHead(500).end();
     await credit(key);
     await settled(key, id, "pending", 1);
@@ -299,12 +299,10 @@ describe.concurrent("a webhook", () => {
     }
   });
 
-  test("starts anew when its address changes", async ({ receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url("/old"));
+  test("starts anew when its address changes", async ({ receiver, hook: { key, id } }) => {
     const held = Promise.withResolvers<void>();
     receiver.respond = (response, { path }) => {
-      if (path === "/old") response.writeHead(503, { "retry-after": "3600" }).end();
+      if (path === "/") response.writeHead(503, { "retry-after": "3600" }).end();
       else void held.promise.then(() => response.writeHead(500).end());
     };
     await credit(key);
@@ -322,11 +320,9 @@ describe.concurrent("a webhook", () => {
     expect(await stateOf(key, id)).toBe("enabled");
   });
 
-  test("sends what waits to its new address at once, with all attempts", async ({ receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url("/old"));
+  test("sends what waits to its new address at once, with all attempts", async ({ receiver, hook: { key, id } }) => {
     receiver.respond = (response, { path }) =>
-      response.writeHead(path === "/old" ? 503 : 204, path === "/old" ? { "retry-after": "3600" } : {}).end();
+      response.writeHead(path === "/" ? 503 : 204, path === "/" ? { "retry-after": "3600" } : {}).end();
     await credit(key);
     await settled(key, id, "pending", 1);
     await makeDue(id);
@@ -342,16 +338,14 @@ describe.concurrent("a webhook", () => {
     ["that it is gone", 410, {}],
     ["to come back in an hour", 503, { "retry-after": "3600" }],
     ["that it accepts the event", 204, {}],
-  ] as const)("ignores an answer of its old address %s", async ([, status, headers], { receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url("/old"));
+  ] as const)("ignores an answer of its old address %s", async ([, status, headers], { receiver, hook: { key, id } }) => {
     const held = Promise.withResolvers<void>();
     receiver.respond = (response, { path }) => {
-      if (path === "/old") void held.promise.then(() => response.writeHead(status, headers).end());
+      if (path === "/") void held.promise.then(() => response.writeHead(status, headers).end());
       else response.writeHead(204).end();
     };
     await credit(key);
-    await receiver.until(1, "/old");
+    await receiver.until(1);
     await api(key, "PATCH", `/${id}`, { url: receiver.url("/new") });
     held.resolve();
     expect(await receiver.until(1, "/new")).toHaveLength(1);
@@ -359,9 +353,7 @@ describe.concurrent("a webhook", () => {
     expect(await stateOf(key, id)).toBe("enabled");
   });
 
-  test("receives events that happen while it is paused when it is enabled again", async ({ receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url());
+  test("receives events that happen while it is paused when it is enabled again", async ({ receiver, hook: { key, id } }) => {
     await api(key, "PATCH", `/${id}`, { state: "paused" });
     for (let i = 0; i < 3; i++) await credit(key);
     await untilQueues(id, 1, "blocked_until > clock_timestamp()");
@@ -370,9 +362,7 @@ describe.concurrent("a webhook", () => {
     expect(seqsOf(await receiver.until(3))).toEqual([2, 3, 4]);
   });
 
-  test("is tested in any state, with a signed delivery that is not repeated", async ({ receiver }) => {
-    const key = await newKey();
-    const { id, secret } = await create(key, receiver.url());
+  test("is tested in any state, with a signed delivery that is not repeated", async ({ receiver, hook: { key, id, secret } }) => {
     await api(key, "PATCH", `/${id}`, { state: "paused" });
     receiver.respond = (response) => response.writeHead(418).end("é".repeat(300));
     const { body } = await api(key, "POST", `/${id}:test`, {});
@@ -412,18 +402,14 @@ describe.concurrent("a webhook", () => {
     expect(await deliveries(key, id)).toEqual([]);
   });
 
-  test("that is deleted leaves no queue, also if nothing is pending", async ({ receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url());
+  test("that is deleted leaves no queue, also if nothing is pending", async ({ hook: { key, id } }) => {
     await credit(key);
     await settled(key, id, "delivered", 1);
     await api(key, "DELETE", `/${id}`);
     await untilQueues(id, 0);
   });
 
-  test("that is deleted while an attempt runs leaves no queue", async ({ receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url());
+  test("that is deleted while an attempt runs leaves no queue", async ({ receiver, hook: { key, id } }) => {
     const held = Promise.withResolvers<void>();
     receiver.respond = (response) => void held.promise.then(() => response.writeHead(204).end());
     await credit(key);
@@ -434,9 +420,7 @@ describe.concurrent("a webhook", () => {
     await untilQueues(id, 0);
   });
 
-  test("that is deleted receives nothing more", async ({ receiver }) => {
-    const key = await newKey();
-    const { id } = await create(key, receiver.url());
+  test("that is deleted receives nothing more", async ({ receiver, hook: { key, id } }) => {
     receiver.respond = (response) => response.writeHead(500).end();
     await credit(key);
     await settled(key, id, "pending", 1);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { useTestApp } from "../../support/app.ts";
-import { createTestKey, useOperator } from "../../support/fixtures.ts";
-import { bearer } from "../../support/protocols.ts";
+import { useTestApp } from "../support/app.ts";
+import { createTestKey, useOperator } from "../support/fixtures.ts";
+import { bearer } from "../support/protocols.ts";
 
 const app = useTestApp();
 const operator = useOperator(app);
