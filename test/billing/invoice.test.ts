@@ -8,6 +8,7 @@ import { audit } from "../../src/store/audit.ts";
 import { registerPrices, setAccountPrices } from "../../src/store/prices.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { TEST_ACTION } from "../support/action.ts";
+import { anyPrices } from "../support/any-prices.ts";
 import { createPayer, type Payer } from "../support/payer.ts";
 import { runs } from "../support/runs.ts";
 import { modelOf, requestOf } from "../support/samples.ts";
@@ -43,16 +44,8 @@ afterAll(async () => {
 const INPUT = 10_000;
 const OUTPUT = 5_000;
 
-const RATES = ["input", "cachedInput", "cacheWrite", "cacheWrite1h", "output", "reasoning", "image", "request"] as const;
 const price = fc.oneof(fc.constant(0n), fc.bigInt(0n, 10n), fc.bigInt(0n, 1_000_000_000_000n));
-const rates = Object.fromEntries(RATES.map((name) => [name, price])) as Record<(typeof RATES)[number], typeof price>;
-const tiers = fc
-  .uniqueArray(fc.record({ aboveInputTokens: fc.integer({ min: 1, max: 3 * OUTPUT }), ...rates }), {
-    maxLength: 3,
-    selector: ({ aboveInputTokens }) => aboveInputTokens,
-  })
-  .map((list) => list.toSorted((one, other) => one.aboveInputTokens - other.aboveInputTokens));
-const prices = fc.record({ ...rates, tiers });
+const prices = anyPrices(price, 3 * OUTPUT);
 /** What an account gets on a model: nothing, a discount, or prices of its own. */
 const accountPrices = fc.oneof(
   fc.constant({ discount: undefined, prices: undefined }),

@@ -2,21 +2,11 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { affordableOutput, costOf, maxCostOf, tierOf, tokenPrices } from "../../src/domain/price.ts";
 import { clampUsage, inputTokensOf, outputTokensOf, usageOf } from "../../src/domain/usage.ts";
+import { anyPrices } from "../support/any-prices.ts";
 
 const price = fc.bigInt({ min: 0n, max: 1_000_000_000_000n });
-const NAMES = ["input", "cachedInput", "cacheWrite", "cacheWrite1h", "output", "reasoning", "image", "request"] as const;
-const rates = Object.fromEntries(NAMES.map((name) => [name, price])) as Record<(typeof NAMES)[number], typeof price>;
 const tokens = fc.nat(100_000_000);
-const bound = fc.integer({ min: 1, max: 100_000_000 });
-const prices = fc.record({
-  ...rates,
-  tiers: fc
-    .uniqueArray(fc.record({ aboveInputTokens: bound, ...rates }), {
-      maxLength: 3,
-      selector: ({ aboveInputTokens }) => aboveInputTokens,
-    })
-    .map((tiers) => tiers.toSorted((one, other) => one.aboveInputTokens - other.aboveInputTokens)),
-});
+const prices = anyPrices(price, 100_000_000);
 const images = fc.nat(100);
 
 test("the balance covers exactly the computed output, and not one token more", () => {

@@ -9,13 +9,14 @@ import { TEST_CALLER } from "../support/action.ts";
 import { allPages } from "../support/all-pages.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { openDatabase, withCall } from "../support/store.ts";
+import { words } from "../support/words.ts";
 
 const LANE = 7;
 /** All in one lane, so that pieces of an audit end within and between accounts. */
 const ACCOUNTS = Array.from({ length: 12 }, (_, i) => withLane(`acct_${String(i).padStart(5, "0")}00`, LANE));
 /** The number of rows of each account: none, one, and about the size of a piece. */
 const ROWS = [0, 1, 3, 0, 0, 7, 2, 6, 0, 1, 12, 0];
-const PIECES = [1, 3, 7];
+const PIECES = [2, 3, 7];
 
 let filled: TestDatabase;
 let database: TestDatabase;
@@ -64,7 +65,7 @@ function inOrder({ findings, startedAt: _, ...totals }: AuditReport) {
 
 test("the audit counts each row and each account once, for any size of its pieces", async () => {
   const entries = ROWS.reduce((sum, rows) => sum + rows, 0);
-  for (const piece of PIECES) {
+  for (const piece of [1, ...PIECES]) {
     expect(await auditIn(piece), `pieces of ${piece}`).toMatchObject({ accounts: 12n, entries: BigInt(entries), findings: [] });
   }
 });
@@ -89,16 +90,10 @@ test("the audit finds the same differences for any size of its pieces", async ()
   await database.owner`UPDATE vx.accounts SET last_seq = 5 WHERE id = ${ACCOUNTS[8] as string}`;
   const whole = inOrder(await auditIn(1_000));
   for (const piece of PIECES) expect(inOrder(await auditIn(piece)), `pieces of ${piece}`).toEqual(whole);
-  expect(new Set(whole.findings.map((text) => text.split(" ")[1]))).toEqual(
-    new Set([
-      "balance_equals_ledger",
-      "balance_after_correct",
-      "held_equals_open_holds",
-      "ledger_complete",
-      "ledger_unchanged",
-      "ledger_without_gaps",
-    ]),
-  );
+  const rules = words(`
+    balance_after_correct balance_equals_ledger held_equals_open_holds ledger_complete ledger_unchanged ledger_without_gaps
+  `);
+  expect([...new Set(whole.findings.map((text) => text.split(" ")[1]))].sort()).toEqual(rules);
 });
 
 async function setBalanceAfter(id: string, seq: number, micros: unknown): Promise<void> {

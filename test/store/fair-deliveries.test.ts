@@ -1,4 +1,4 @@
-import { beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Cells } from "../../src/store/driver/cells.ts";
 import { LaneMoved } from "../../src/store/driver/store-error.ts";
 import { type Claim, storeAttempts } from "../../src/store/webhooks.ts";
@@ -7,12 +7,25 @@ import type { Endpoint, Outcome, Sender } from "../../src/webhooks/sender.ts";
 import { useOwnStore, withCall } from "../support/store.ts";
 
 const store = useOwnStore();
+const POLL_MS = 500;
 const ACCEPTED: Outcome = { status: 204, latencyMs: 2_000, error: "", answer: "", retryAfterMs: undefined };
 
 /** The endpoints that were called, in this order. */
 let called: string[];
 
+/** Lets the deliverer poll until the check succeeds. */
+const until = (check: () => unknown) =>
+  vi.waitFor(
+    async () => {
+      vi.advanceTimersByTime(POLL_MS);
+      await check();
+    },
+    { interval: 10 },
+  );
+
+afterEach(() => void vi.useRealTimers());
 beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   called = [];
   const { owner } = store;
   await owner`TRUNCATE vx.webhooks, vx.events, vx.deliveries, vx.webhook_queues, vx.woken_queues`;
@@ -58,7 +71,7 @@ test("endpoints with many events that are due take turns with others", async () 
     if (called.length === 31) await addDue("whk_quiet", 1, 0);
     return ACCEPTED;
   });
-  await vi.waitFor(() => expect(called).toContain("whk_quiet"));
+  await until(() => expect(called).toContain("whk_quiet"));
   // Each of the others had a few turns meanwhile, and would have had a hundred.
   expect(called.indexOf("whk_quiet")).toBeLessThan(10 * busy.length);
   await deliverer.stop();
@@ -77,7 +90,7 @@ test.each(["operators", "customers"])("endpoints of %s that hang leave places fo
   const added = Array.from({ length: 5 }, (_, i) => `whk_new${i}`);
   for (const id of added) await addDue(id, 1, 0);
   const deliverer = startDeliverer(store.database, () => Promise.withResolvers<Outcome>().promise);
-  await vi.waitFor(() => expect(called).toEqual(expect.arrayContaining(added)));
+  await until(() => expect(called).toEqual(expect.arrayContaining(added)));
   expect(called.filter((id) => hanging.includes(id))).toHaveLength(4);
   deliverer.endClaims();
 });
@@ -96,11 +109,11 @@ test("attempts whose outcomes a cell does not store take no places from other ce
   const cells: Cells = Object.assign(Object.create(database), { all: [other, failing] });
   const released = Promise.withResolvers<Outcome>();
   const deliverer = startDeliverer(cells, () => released.promise);
-  await vi.waitFor(() => expect(called).toHaveLength(9));
+  await until(() => expect(called).toHaveLength(9));
   isDown = true;
   released.resolve(ACCEPTED);
   await addDue("whk_other", 1, 0);
-  await vi.waitFor(() => expect(called).toContain("whk_other"));
+  await until(() => expect(called).toContain("whk_other"));
   isDown = false;
   await deliverer.stop();
 });
@@ -119,9 +132,9 @@ test("outcomes of lanes that no cell owns delay no deliveries of other lanes", a
   });
   await addDue("whk_moved", 1, 60, moved);
   const deliverer = startDeliverer(cells, async () => ACCEPTED);
-  await vi.waitFor(() => expect(called).toEqual(["whk_moved"]));
+  await until(() => expect(called).toEqual(["whk_moved"]));
   await addDue("whk_other", 1, 0);
-  await vi.waitFor(() => expect(called).toEqual(["whk_moved", "whk_other"]));
+  await until(() => expect(called).toEqual(["whk_moved", "whk_other"]));
   await deliverer.stop();
 });
 
@@ -136,7 +149,7 @@ test("an outcome does not count for another event that has the number of the del
     return ACCEPTED;
   });
   const claimOver = () => owner`UPDATE vx.webhook_queues SET due_at = now() WHERE claimed_until = '-infinity'`;
-  await vi.waitFor(async () => {
+  await until(async () => {
     await claimOver();
     expect(called).toEqual(["whk_a", "whk_a"]);
   });
