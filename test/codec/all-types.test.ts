@@ -47,10 +47,7 @@ const readers = new Readers("refuse");
 const INT64 = new Set([ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64]);
 
 /** The bytes that change in an encoded message. */
-const changes = fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), {
-  minLength: 1,
-  maxLength: 3,
-});
+const changes = fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { minLength: 1, maxLength: 3 });
 const form = fc.record({ useProtoFieldName: fc.boolean(), alwaysEmitImplicit: fc.boolean() });
 
 // The test types have all kinds of fields, so most random values are theirs.

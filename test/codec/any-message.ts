@@ -133,9 +133,7 @@ function anyObject(field: DescField): Arbitrary<Value> {
 
 function structOf(desc: DescMessage, fields: Record<string, unknown>): Message {
   const value = desc.fields[0]?.message as DescMessage;
-  return create(desc, {
-    fields: toMap(Object.entries(fields).map(([name, one]) => [name, asValue(value, one)])),
-  } as never);
+  return create(desc, { fields: toMap(Object.entries(fields).map(([name, one]) => [name, asValue(value, one)])) } as never);
 }
 
 function asValue(desc: DescMessage, value: unknown): Message {

@@ -26,11 +26,7 @@ function shareOf(maxBytes: number) {
 
 describe.each(["gzip", "br"] as const)("a body compressed with %s", (encoding) => {
   const compressed = COMPRESS[encoding](PLAIN);
-  const limits = (share: ReturnType<typeof shareOf>, maxBytes = PLAIN.length) => ({
-    maxBytes,
-    share,
-    bodyMs: 1_000,
-  });
+  const limits = (share: ReturnType<typeof shareOf>, maxBytes = PLAIN.length) => ({ maxBytes, share, bodyMs: 1_000 });
 
   test("is decompressed, up to the limit itself", async () => {
     const share = shareOf(PLAIN.length);
@@ -88,11 +84,7 @@ test.each([
     ...(stream && { stream }),
     pause: () => undefined,
   });
-  const read = readBytes(source as BodySource, {
-    maxBytes: PLAIN.length,
-    share: shareOf(PLAIN.length),
-    bodyMs: 1_000,
-  });
+  const read = readBytes(source as BodySource, { maxBytes: PLAIN.length, share: shareOf(PLAIN.length), bodyMs: 1_000 });
   const chunks = ["a", "b", "c"].map((letter) => Buffer.alloc(65_536, letter));
   const all = Buffer.concat(chunks);
   for (const chunk of chunks) source.emit("data", chunk);

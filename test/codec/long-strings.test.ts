@@ -32,11 +32,7 @@ const strings = fc
 test("long strings are read with every character, one after the other", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(strings, fc.constantFrom("", "ä", "😀x")), { maxLength: 3 }), (texts) => {
-      const value = texts.map(([text, other]) => ({
-        text,
-        other,
-        list: [text.slice(-70_000).toWellFormed()],
-      }));
+      const value = texts.map(([text, other]) => ({ text, other, list: [text.slice(-70_000).toWellFormed()] }));
       expect(JSON.stringify(read(JSON.stringify(value))) === JSON.stringify(value)).toBe(true);
     }),
     { numRuns: runs(6) },

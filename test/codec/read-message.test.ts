@@ -59,10 +59,7 @@ test("an object that is set twice is refused", () => {
 });
 
 test("a map of messages with objects is refused", () => {
-  const desc = testFile({
-    Item: ["google.protobuf.Struct object"],
-    Items: ["map<string,Item> items"],
-  }).message("Items");
+  const desc = testFile({ Item: ["google.protobuf.Struct object"], Items: ["map<string,Item> items"] }).message("Items");
   expect(() => finish(readBinary(desc, new Uint8Array()))).toThrow(/maps of messages with objects/);
 });
 

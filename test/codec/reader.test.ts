@@ -130,12 +130,8 @@ test("a map accepts each key once, in any notation", () => {
 });
 
 test("a oneof accepts only one of its fields", () => {
-  expect(read(message("Choice"), '{"one_bool":false}')).toMatchObject({
-    choice: { case: "oneBool", value: false },
-  });
-  expect(read(message("Choice"), '{"nothing":null}')).toMatchObject({
-    choice: { case: "nothing", value: 0 },
-  });
+  expect(read(message("Choice"), '{"one_bool":false}')).toMatchObject({ choice: { case: "oneBool", value: false } });
+  expect(read(message("Choice"), '{"nothing":null}')).toMatchObject({ choice: { case: "nothing", value: 0 } });
   expect(read(message("Choice"), '{"one_bool":null}')).toMatchObject({ choice: { case: undefined } });
   expect(() => read(message("Choice"), '{"one_bool":true,"one_int32":1}')).toThrow(/must not be set together/);
 });

@@ -101,29 +101,13 @@ const HEADERS: Record<string, Change> = {
   },
   contentType: (draft, random) => {
     const type = draft.form.contentType;
+    // biome-ignore format: a few lines
     const changed = [
-      `${type}; charset=utf-8`,
-      `${type};charset=UTF-8`,
-      `${type} ; charset=latin1`,
-      `${type};`,
-      `${type}; a="b;c"`,
-      `${type}x`,
-      type.toUpperCase(),
-      type.replace(/\+.*/, ""),
-      type.replace(/\+.*/, ";charset=utf-8"),
-      type.replace(/\+.*/, "+thrift"),
-      "application/grpc-web-text",
-      "application/grpc-web-text+proto",
-      "application/grpc-webx",
-      "application/grpcx+proto",
-      "application/connect+proto",
-      "application/connect+json",
-      "application/connect",
-      "application/json",
-      "application/proto",
-      "application/x-protobuf",
-      "text/plain",
-      "",
+      `${type}; charset=utf-8`, `${type};charset=UTF-8`, `${type} ; charset=latin1`, `${type};`, `${type}; a="b;c"`, `${type}x`,
+      type.toUpperCase(), type.replace(/\+.*/, ""), type.replace(/\+.*/, ";charset=utf-8"), type.replace(/\+.*/, "+thrift"),
+      "application/grpc-web-text", "application/grpc-web-text+proto", "application/grpc-webx", "application/grpcx+proto",
+      "application/connect+proto", "application/connect+json", "application/connect", "application/json", "application/proto",
+      "application/x-protobuf", "text/plain", "",
     ];
     setHeader(draft, "content-type", random.pick(changed));
   },
@@ -170,19 +154,10 @@ const TRANSFERS: Record<string, Change> = {
   },
   path: (draft, random) => {
     const path = pathOf(draft.rpc);
+    // biome-ignore format: a few lines
     draft.target = random.pick([
-      `${path}/`,
-      `/${path}`,
-      path.toLowerCase(),
-      path.replace(/\w$/, ""),
-      `${path}x`,
-      path.replace("/v", "/%76"),
-      path.slice(0, path.lastIndexOf("/")),
-      path.slice(0, path.lastIndexOf("/") + 1),
-      "/",
-      "/x",
-      "*",
-      `http://vx${path}`,
+      `${path}/`, `/${path}`, path.toLowerCase(), path.replace(/\w$/, ""), `${path}x`, path.replace("/v", "/%76"),
+      path.slice(0, path.lastIndexOf("/")), path.slice(0, path.lastIndexOf("/") + 1), "/", "/x", "*", `http://vx${path}`,
       `${path}#a`,
     ]);
   },
@@ -202,17 +177,10 @@ const TRANSFERS: Record<string, Change> = {
     draft.verb = "GET";
     draft.frames = [];
     const message = random.pick(["{}", "%7B%7D", "", "%", "e30", "{"]);
+    // biome-ignore format: a few lines
     const values = [
-      `message=${message}`,
-      "encoding=json",
-      "encoding=x",
-      "encoding=proto",
-      "base64=1",
-      "base64=x",
-      "compression=gzip",
-      "compression=x",
-      "connect=v1",
-      "connect=v2",
+      `message=${message}`, "encoding=json", "encoding=x", "encoding=proto", "base64=1", "base64=x", "compression=gzip",
+      "compression=x", "connect=v1", "connect=v2",
     ];
     draft.target = `${pathOf(draft.rpc)}?${random.list(7, () => random.pick(values)).join("&")}`;
   },

@@ -47,12 +47,7 @@ export function comparable(method: DescMethod, { headers, trailers, body, ...res
         ...contentOf(method, payload, encodingOf(flags, encoding), isJson || flags > 1),
       }))
     : contentOf(method, body, value("content-encoding"), isJson || type !== "application/proto");
-  return {
-    ...rest,
-    headers: headersOf(headers, body.length),
-    trailers: headersOf(trailers, 0),
-    content,
-  };
+  return { ...rest, headers: headersOf(headers, body.length), trailers: headersOf(trailers, 0), content };
 }
 
 function encodingOf(flags: number, encoding: string | undefined): string | undefined {

@@ -25,10 +25,7 @@ import type { Log } from "../../src/telemetry/log.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { PRODUCT } from "../support/product.ts";
 
-type ConnectListenerOptions = ReturnType<typeof createComponents> & {
-  readonly config: Config;
-  readonly log: Log;
-};
+type ConnectListenerOptions = ReturnType<typeof createComponents> & { readonly config: Config; readonly log: Log };
 
 /** The listener of the developer API as createPublicServer composes it, but Connect serves every RPC. */
 export function createConnectListener(options: ConnectListenerOptions): Listener {

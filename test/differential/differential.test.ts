@@ -14,25 +14,11 @@ const RANDOM_CALLS = 400;
 const MAX_RANDOM_CALLS = 100_000_000;
 
 /** Every protocol with every codec must have ended in each of these ways, or the run tested less than it should. */
+// biome-ignore format: a few lines
 const ENDINGS = [
-  "200",
-  "context_length_exceeded",
-  "deadline_exceeded",
-  "expired_api_key",
-  "generation_interrupted",
-  "idempotency_key_reused",
-  "insufficient_balance",
-  "insufficient_scope",
-  "invalid_api_key",
-  "invalid_argument",
-  "key_limit_reached",
-  "missing_api_key",
-  "model_not_found",
-  "not_found",
-  "rate_limit_exceeded",
-  "request_too_large",
-  "revoked_api_key",
-  "unsupported_media_type",
+  "200", "context_length_exceeded", "deadline_exceeded", "expired_api_key", "generation_interrupted", "idempotency_key_reused",
+  "insufficient_balance", "insufficient_scope", "invalid_api_key", "invalid_argument", "key_limit_reached", "missing_api_key",
+  "model_not_found", "not_found", "rate_limit_exceeded", "request_too_large", "revoked_api_key", "unsupported_media_type",
   "upstream_error",
 ];
 const FORMS = ["grpc", "grpc-web", "connect"].flatMap((protocol) => [`${protocol} binary`, `${protocol} json`]);

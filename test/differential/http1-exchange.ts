@@ -49,15 +49,7 @@ export function sendOverHttp1(url: URL, request: WireRequest): Promise<Exchange>
   });
 }
 
-const CLOSED: Exchange = {
-  interim: [],
-  status: 0,
-  headers: [],
-  body: Buffer.alloc(0),
-  trailers: [],
-  end: "closed",
-  next: "",
-};
+const CLOSED: Exchange = { interim: [], status: 0, headers: [], body: Buffer.alloc(0), trailers: [], end: "closed", next: "" };
 
 function writeRequest(socket: Socket, request: WireRequest): void {
   const { method, target, headers, body, framing, trailers } = request;

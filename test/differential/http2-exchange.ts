@@ -17,10 +17,7 @@ export class Http2Sender {
     const session = this.#open();
     return new Promise((resolve, reject) => {
       const { body, framing, trailers } = request;
-      const stream = session.request(headersOf(request), {
-        endStream: false,
-        waitForTrailers: trailers.length > 0,
-      });
+      const stream = session.request(headersOf(request), { endStream: false, waitForTrailers: trailers.length > 0 });
       const timer = setTimeout(() => {
         stream.close();
         reject(new Error("no complete response"));

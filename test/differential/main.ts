@@ -2,9 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
 
-const { values } = parseArgs({
-  options: { seed: { type: "string" }, minutes: { type: "string", default: "5" } },
-});
+const { values } = parseArgs({ options: { seed: { type: "string" }, minutes: { type: "string", default: "5" } } });
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
 const minutes = Number(values.minutes);
 if (!Number.isSafeInteger(seed) || !(minutes > 0 && minutes <= 600)) {

@@ -5,11 +5,7 @@ import type { Random } from "../fuzz/random.ts";
 import { SANDBOX, type Tenant, VECTORS } from "./twins.ts";
 
 /** What a prompt asks for, in the terms of every format. */
-export type Prompt = {
-  readonly model: string;
-  readonly text: string;
-  readonly maxTokens: number;
-};
+export type Prompt = { readonly model: string; readonly text: string; readonly maxTokens: number };
 
 const TEXTS = [
   "What is a ledger?",

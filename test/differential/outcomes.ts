@@ -65,25 +65,12 @@ export const OUTCOMES: readonly Outcome[] = [
     methods: "scoped",
     secret: ({ readOnly, generateOnly }, method) => (policyOf(method).scope === "read" ? generateOnly : readOnly),
   },
-  {
-    name: "a used up window",
-    methods: "scoped",
-    secret: ({ limited }) => limited.secret,
-    usesUpWindows: true,
-  },
+  { name: "a used up window", methods: "scoped", secret: ({ limited }) => limited.secret, usesUpWindows: true },
   { name: "a key of an account without balance", methods: "generations", secret: ({ poor }) => poor },
-  {
-    name: "an account with the maximum number of keys",
-    methods: ["CreateKey"],
-    secret: ({ capped }) => capped,
-  },
+  { name: "an account with the maximum number of keys", methods: ["CreateKey"], secret: ({ capped }) => capped },
   { name: "an unknown model", methods: "generations", prompt: { model: "no-such-model" } },
   { name: "an invalid field", methods: "generations", prompt: { maxTokens: -1 } },
-  {
-    name: "a prompt that is too long for the model",
-    methods: "generations",
-    prompt: said("word ".repeat(16_000)),
-  },
+  { name: "a prompt that is too long for the model", methods: "generations", prompt: said("word ".repeat(16_000)) },
   {
     name: "an announced body that is too large",
     methods: "all",
@@ -107,11 +94,7 @@ export const OUTCOMES: readonly Outcome[] = [
       draft.framing = "open";
     },
   },
-  {
-    name: "another content type",
-    methods: "all",
-    change: (draft) => setHeader(draft, "content-type", "text/plain"),
-  },
+  { name: "another content type", methods: "all", change: (draft) => setHeader(draft, "content-type", "text/plain") },
   {
     name: "an unknown method",
     methods: "all",
@@ -131,21 +114,9 @@ export const OUTCOMES: readonly Outcome[] = [
   },
   { name: "a deadline that is kept", methods: "all", change: timeout("100S", "100000") },
   { name: "an upstream that refuses", methods: "generations", prompt: { model: REFUSED } },
-  {
-    name: "an upstream that fails before the first piece",
-    methods: "generations",
-    prompt: said("[[fail_after=0]]"),
-  },
-  {
-    name: "an upstream that fails after some pieces",
-    methods: "generations",
-    prompt: FAILURE,
-  },
-  {
-    name: "a reply larger than the buffers",
-    methods: "generations",
-    prompt: LARGE_REPLY,
-  },
+  { name: "an upstream that fails before the first piece", methods: "generations", prompt: said("[[fail_after=0]]") },
+  { name: "an upstream that fails after some pieces", methods: "generations", prompt: FAILURE },
+  { name: "a reply larger than the buffers", methods: "generations", prompt: LARGE_REPLY },
   {
     name: "a reply larger than the buffers, compressed",
     methods: ["Generate"],
@@ -162,19 +133,9 @@ export const OUTCOMES: readonly Outcome[] = [
     secondPrompt: said("[[tokens=3]]"),
     change: newIdempotencyKey,
   },
-  {
-    name: "a replay of a failure",
-    methods: "streams",
-    prompt: FAILURE,
-    secondPrompt: FAILURE,
-    change: newIdempotencyKey,
-  },
+  { name: "a replay of a failure", methods: "streams", prompt: FAILURE, secondPrompt: FAILURE, change: newIdempotencyKey },
   { name: "an invalid idempotency key", methods: "generations", change: idempotency("") },
-  {
-    name: "a compressed request",
-    methods: "all",
-    change: (draft, random) => CHANGES.compressed?.(draft, random),
-  },
+  { name: "a compressed request", methods: "all", change: (draft, random) => CHANGES.compressed?.(draft, random) },
   {
     name: "an accepted compression",
     methods: "all",

@@ -137,15 +137,7 @@ export async function compareAll(servers: TwinServers, cases: Iterable<Case>): P
   return { compared, unavailable, endings, differences };
 }
 
-const NOT_SENT: Exchange = {
-  interim: [],
-  status: 0,
-  headers: [],
-  body: Buffer.alloc(0),
-  trailers: [],
-  end: "",
-  next: "",
-};
+const NOT_SENT: Exchange = { interim: [], status: 0, headers: [], body: Buffer.alloc(0), trailers: [], end: "", next: "" };
 
 async function exchangeBoth(
   { urls }: TwinServers,

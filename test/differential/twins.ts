@@ -102,12 +102,7 @@ export async function startTwinServers(): Promise<TwinServers> {
   for (const listener of listeners) ports.push((await listener.open()).port);
   const [direct, connect, admin] = ports.map((port) => new URL(`http://127.0.0.1:${port}`)) as [URL, URL, URL];
   const operator = operatorOf({ adminUrl: admin.href } as never);
-  await operator.putPlan({
-    name: "large",
-    rpm: 1_000_000,
-    maxActiveKeys: 1_000_000,
-    maxKeysCreatedPerHour: 1_000_000,
-  });
+  await operator.putPlan({ name: "large", rpm: 1_000_000, maxActiveKeys: 1_000_000, maxKeysCreatedPerHour: 1_000_000 });
   await operator.putPlan({ name: "one-key", rpm: 1_000_000, maxActiveKeys: 1 });
   return {
     urls: [direct, connect],

@@ -54,11 +54,7 @@ export function checkEnvelope(answer: RawAnswer): Envelope {
   expect(Object.keys(envelope)).toEqual(["code", "type", "message", "param", "status", "details", "request_id"]);
   const { code, status, type, shouldRetry } = ERRORS[envelope.code];
   expect(answer.headers["x-should-retry"]).toBe(shouldRetry?.toString());
-  expect({ http: answer.status, status: envelope.status, type: envelope.type }).toEqual({
-    http: status,
-    status: code,
-    type,
-  });
+  expect({ http: answer.status, status: envelope.status, type: envelope.type }).toEqual({ http: status, status: code, type });
   expect(envelope.request_id).toBe(answer.headers["x-request-id"]);
   expect(envelope.details[0]).toMatchObject({
     "@type": "type.googleapis.com/google.rpc.ErrorInfo",

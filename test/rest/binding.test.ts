@@ -49,10 +49,7 @@ const file = testFile(
     Deep: {
       input: "Ask",
       output: "Answer",
-      http: {
-        ...get("/v1/deep/{sub.sub.name=shelves/*/books/*}"),
-        additionalBindings: [get("/v1/rest/{sub.name=**}:dig")],
-      },
+      http: { ...get("/v1/deep/{sub.sub.name=shelves/*/books/*}"), additionalBindings: [get("/v1/rest/{sub.name=**}:dig")] },
     },
     Put: {
       input: "Ask",
@@ -196,12 +193,7 @@ test.each(["abc", "1.5", "", "1e99", "2147483648", "0x10", "NaN", "true", "1,2"]
 describe("bodies", () => {
   test("one field of the request is the body, the others are in path and query", async () => {
     const answer = await send("PUT", "/v1/put/x?big=5&tags=a", '{"name":"inner","number":2}');
-    expect(jsonOf(answer).asked).toMatchObject({
-      name: "x",
-      big: 5,
-      tags: ["a"],
-      sub: { name: "inner", number: 2 },
-    });
+    expect(jsonOf(answer).asked).toMatchObject({ name: "x", big: 5, tags: ["a"], sub: { name: "inner", number: 2 } });
   });
 
   test("a field of the body is rejected in the query", async () => {

@@ -54,11 +54,7 @@ export type MessageOptions = {
   readonly collectsUnknown?: string;
 };
 
-export type TestFile = {
-  message(name: string): DescMessage;
-  method(name: string): DescMethod;
-  readonly service: DescService;
-};
+export type TestFile = { message(name: string): DescMessage; method(name: string): DescMethod; readonly service: DescService };
 
 const WELL_KNOWN: readonly DescFile[] = [
   file_google_protobuf_any,
@@ -84,10 +80,7 @@ export function testFile(
     syntax: "proto3",
     dependency: WELL_KNOWN.map(({ proto }) => proto.name),
     enumType: [
-      {
-        name: "Color",
-        value: ["COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_BLUE"].map((name, number) => ({ name, number })),
-      },
+      { name: "Color", value: ["COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_BLUE"].map((name, number) => ({ name, number })) },
     ],
     messageType: Object.entries(messages).map(([name, fields]) => toMessage(name, fields, names)),
     service: [
@@ -173,11 +166,7 @@ function toMessage(name: string, specs: readonly string[], names: ReadonlySet<st
           ],
         }),
       );
-      Object.assign(field, {
-        label: REPEATED,
-        type: FieldDescriptorProto_Type.MESSAGE,
-        typeName: `.test.v1.${name}.${entry}`,
-      });
+      Object.assign(field, { label: REPEATED, type: FieldDescriptorProto_Type.MESSAGE, typeName: `.test.v1.${name}.${entry}` });
     } else {
       Object.assign(field, typeOf(type as string, names));
       if (label === "repeated") field.label = REPEATED;

@@ -52,12 +52,7 @@ export const OPEN: Policy = {
 };
 
 /** Admits every call. */
-export const openGate: Gate = async () => ({
-  actor: SERVER,
-  key: undefined,
-  window: undefined,
-  recheck: async () => undefined,
-});
+export const openGate: Gate = async () => ({ actor: SERVER, key: undefined, window: undefined, recheck: async () => undefined });
 
 /** Serves a test service as the product serves its services, with HTTP/1.1 and HTTP/2 on one port. */
 export async function mount({ service }: Pick<TestFile, "service">, options: MountOptions): Promise<Mounted> {
@@ -113,9 +108,5 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     refusals: badRequestResponses(() => "req_test"),
   });
   const { port } = await listener.open();
-  return {
-    url: `${options.tls ? "https" : "http"}://127.0.0.1:${port}`,
-    ended,
-    stop: (graceMs = 0) => listener.close(graceMs),
-  };
+  return { url: `${options.tls ? "https" : "http"}://127.0.0.1:${port}`, ended, stop: (graceMs = 0) => listener.close(graceMs) };
 }

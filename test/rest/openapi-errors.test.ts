@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { request } from "node:http";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { developerServices } from "../../src/api/services.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
@@ -11,143 +11,108 @@ import { exampleValues } from "../../src/server/pages/openapi-page.ts";
 import { documentedReasons } from "../../tools/openapi/errors.ts";
 import { anthropicErrorExample, errorExample } from "../../tools/openapi/insert-examples.ts";
 import { operationsOf } from "../../tools/openapi/operations.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
-import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { startTestApp, useOwnApp } from "../support/app.ts";
+import { createTestKey, type TestKey, type TestKeyOptions, useOperator } from "../support/fixtures.ts";
 import { withinOneMinute } from "../support/minute.ts";
+import { createPaidKey, usePaidKey } from "../support/openai.ts";
+import { started } from "../support/started.ts";
 import { testFile } from "./descriptors.ts";
 import { differences } from "./differences.ts";
 import { mount } from "./mount.ts";
 import { type JsonAnswer, sendJson } from "./send-json.ts";
 
 const MODEL = exampleValues(BUILT_IN_MODELS).generation;
-let app: TestApp;
-/** A server that takes payments. It does not reach Stripe. */
-let paidApp: TestApp;
-let key: TestKey;
+// With one connection, a statement that is blocked also blocks the next one.
+const app = useOwnApp({ env: { VX_DATABASE_CONNECTIONS: "1" } });
+/** A server that takes payments, without a connection to Stripe, and that allows one wrong key a minute. */
+const strict = started(() => {
+  const stripe = { VX_STRIPE_SECRET_KEY: "sk_test_x", VX_STRIPE_WEBHOOK_SECRET: "whsec_x" };
+  return startTestApp({ env: { ...stripe, VX_AUTH_FAILURES_PER_MINUTE: "1" }, database: app.database });
+});
+const key = usePaidKey(app);
+const operator = useOperator(app);
+/** The sandbox waits as long as it can. */
+const SLOW = "[[tokens=1 delay_ms=10000]]";
+const WEBHOOK = { url: "https://hooks.example.com/" };
 
-beforeAll(async () => {
-  // With one connection, a statement that is blocked also blocks the next one.
-  app = await startTestApp({ env: { VX_DATABASE_CONNECTIONS: "1" } });
-  const env = { VX_STRIPE_SECRET_KEY: "sk_test_x", VX_STRIPE_WEBHOOK_SECRET: "whsec_x" };
-  paidApp = await startTestApp({ env, database: app.database });
-  const operator = operatorOf(app);
-  key = await createTestKey(operator);
-  const credit = { amountMicros: 10_000_000n, reason: "invoice 1001", idempotencyKey: "1001" };
-  await operator.creditAccount({ accountId: key.accountId, ...credit });
-});
-afterAll(async () => {
-  await paidApp.stop();
-  await app.stop();
-});
+/** A key of an account of its own. */
+const fresh = (options: TestKeyOptions = {}) => createTestKey(operator, options);
+/** Another key of the account. */
+const another = (options: TestKeyOptions = {}) => fresh({ accountId: key.accountId, ...options });
+const narrowed = async (fields: object) => (await operator.createKey({ accountId: key.accountId, name: "k", ...fields })).secret;
 
 /** A call that fails with the error, for each error of the document. */
 const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
   invalid_argument: () => send("POST", "/v1/keys", { name: "" }),
-  context_length_exceeded: () => generate(key, "word ".repeat(9_000)),
-  max_cost_too_low: () =>
-    send("POST", "/v1/generate", {
-      model: "vx-sandbox-small",
-      messages: [{ role: "user", content: "Hello" }],
-      max_cost_micros: 1,
-    }),
+  context_length_exceeded: () => generate("word ".repeat(9_000)),
+  max_cost_too_low: () => generate("Hello", key, {}, { max_cost_micros: 1 }),
   thread_unsupported_request: () =>
-    send("POST", "/v1/messages", {
-      model: "vx-sandbox-small",
-      max_tokens: 10,
-      messages: [{ role: "user", content: "Hello" }],
-      thread: { type: "create" },
-    }),
+    send("POST", "/v1/messages", { ...sandbox("Hello"), max_tokens: 10, thread: { type: "create" } }),
   missing_api_key: () => send("GET", "/v1/me", undefined, ""),
   invalid_api_key: () => send("GET", "/v1/me", undefined, `${key.secret}x`),
   revoked_api_key: async () => {
-    const { id, secret } = await createTestKey(operatorOf(app), { accountId: key.accountId });
-    await operatorOf(app).revokeKey({ keyId: id });
+    const { id, secret } = await another();
+    await operator.revokeKey({ keyId: id });
     return await send("GET", "/v1/me", undefined, secret);
   },
   expired_api_key: async () => {
-    const { id, secret } = await createTestKey(operatorOf(app), { accountId: key.accountId });
+    const { id, secret } = await another();
     await app.database.owner`UPDATE vx.keys SET expires_at = now() WHERE id = ${id}`;
     return await send("GET", "/v1/me", undefined, secret);
   },
-  insufficient_balance: async () => generate(await createTestKey(operatorOf(app)), "Hello"),
+  insufficient_balance: async () => generate("Hello", await fresh()),
   payment_reversed: async () => {
-    const { accountId, secret } = await createTestKey(operatorOf(app));
-    await app.database.owner`UPDATE vx.accounts SET owed_micros = 4200000 WHERE id = ${accountId}`;
-    return await generate({ ...key, secret }, "Hello");
+    const payer = await fresh();
+    await app.database.owner`UPDATE vx.accounts SET owed_micros = 4200000 WHERE id = ${payer.accountId}`;
+    return await generate("Hello", payer);
   },
   topup_limit_reached: async () => {
-    const { accountId, secret } = await createTestKey(operatorOf(paidApp), { scopes: ["billing"] });
+    const { accountId, secret } = await fresh({ scopes: ["billing"] });
     await app.database.owner`
       INSERT INTO vx.topups (lane, id, account_id, state, amount_micros, currency, return_url, created_at)
       SELECT vx.lane_of(${accountId}), 'top_' || n, ${accountId}, 'pending', 1, 'usd', '', now() FROM generate_series(1, 20) n`;
-    const body = { amount_micros: 5_000_000 };
-    return await sendJson(paidApp.url, { verb: "POST", path: "/v1/topups", secret, body });
+    return await send("POST", "/v1/topups", { amount_micros: 5_000_000 }, secret, {}, strict.url);
   },
-  payments_not_configured: async () => {
-    const { secret } = await createTestKey(operatorOf(app), { scopes: ["billing"] });
-    return await send("GET", "/v1/topups", undefined, secret);
-  },
-  budget_exceeded: () => limited({ metric: "cost", window: "day", amount: 0n }),
-  token_limit_exceeded: () => limited({ metric: "tokens", window: "minute", amount: 0n }),
-  generation_limit_exceeded: () => limited({ metric: "generations", window: "day", amount: 0n }),
-  concurrency_limit_reached: () => limited({ metric: "concurrent", window: "", amount: 1n }, 2),
-  insufficient_scope: async () => {
-    const narrow = await createTestKey(operatorOf(app), { accountId: key.accountId, scopes: ["read"] });
-    return await send("GET", "/v1/keys", undefined, narrow.secret);
-  },
-  model_not_allowed: async () => {
-    const { secret } = await operatorOf(app).createKey({
-      accountId: key.accountId,
-      name: "narrow",
-      models: ["vx-sandbox-small"],
-    });
-    return await send("GET", "/v1/models/vx-sandbox-large", undefined, secret);
-  },
-  address_not_allowed: async () => {
-    const { secret } = await operatorOf(app).createKey({
-      accountId: key.accountId,
-      name: "office",
-      allowedCidrs: ["203.0.113.0/24"],
-    });
-    return await send("GET", "/v1/me", undefined, secret);
-  },
+  payments_not_configured: async () => send("GET", "/v1/topups", undefined, (await fresh({ scopes: ["billing"] })).secret),
+  budget_exceeded: () => limited("cost", "day"),
+  token_limit_exceeded: () => limited("tokens", "minute"),
+  generation_limit_exceeded: () => limited("generations", "day"),
+  concurrency_limit_reached: () => limited("concurrent", "", 1n),
+  insufficient_scope: async () => send("GET", "/v1/keys", undefined, (await another({ scopes: ["read"] })).secret),
+  model_not_allowed: async () =>
+    send("GET", "/v1/models/vx-sandbox-large", undefined, await narrowed({ models: ["vx-sandbox-small"] })),
+  address_not_allowed: async () => send("GET", "/v1/me", undefined, await narrowed({ allowedCidrs: ["203.0.113.0/24"] })),
   account_suspended: async () => {
-    const { accountId, secret } = await createTestKey(operatorOf(app));
-    await operatorOf(app).suspendAccount({ accountId, reason: "overdue" });
+    const { accountId, secret } = await fresh();
+    await operator.suspendAccount({ accountId, reason: "overdue" });
     return await send("GET", "/v1/keys", undefined, secret);
   },
   not_found: () => send("GET", "/v1/keys/key_01kam4xy3wf4dtyhvcm8qtc5cg"),
   model_not_found: () => send("GET", "/v1/models/none"),
   cursor_expired: () => send("GET", "/v1/events?after=evt_00000000000000000000000000"),
   key_limit_reached: async () => {
-    await operatorOf(app).putPlan({ name: "one", rpm: 60, maxActiveKeys: 1 });
-    const only = await createTestKey(operatorOf(app), { plan: "one" });
-    return await send("POST", "/v1/keys", { name: "another" }, only.secret);
+    await operator.putPlan({ name: "one", rpm: 60, maxActiveKeys: 1 });
+    return await send("POST", "/v1/keys", { name: "another" }, (await fresh({ plan: "one" })).secret);
   },
   webhook_limit_reached: async () => {
-    const { secret } = await createTestKey(operatorOf(app), { scopes: ["webhooks"] });
-    const body = { url: "https://hooks.example.com/" };
-    const create = () => send("POST", "/v1/webhooks", body, secret);
+    const { secret } = await fresh({ scopes: ["webhooks"] });
+    const create = () => send("POST", "/v1/webhooks", WEBHOOK, secret);
     for (let i = 0; i < 16; i++) await create();
     return await create();
   },
   webhook_disabled: async () => {
-    const { secret } = await createTestKey(operatorOf(app), { scopes: ["webhooks"] });
-    const created = await send("POST", "/v1/webhooks", { url: "https://hooks.example.com/" }, secret);
+    const { secret } = await fresh({ scopes: ["webhooks"] });
+    const created = await send("POST", "/v1/webhooks", WEBHOOK, secret);
     const { id } = (created.body as { webhook: { id: string } }).webhook;
     await app.database.owner`UPDATE vx.webhooks SET state = 'disabled' WHERE id = ${id}`;
     return await send("POST", `/v1/webhooks/${id}:redeliver`, {}, secret);
   },
   idempotency_in_progress: async () => {
-    const ask = () => generate(key, "[[tokens=1 delay_ms=2000]]", { "idempotency-key": "order-2" });
-    const first = ask();
-    await vi.waitFor(async () => expect(await app.database.owner`SELECT FROM vx.holds`).toHaveLength(1));
-    const second = await ask();
-    expect((await first).status).toBe(200);
-    return second;
+    const headers = { "idempotency-key": "order-2" };
+    return await whileRunning(key, headers, () => generate(SLOW, key, headers));
   },
   generation_interrupted: async () => {
-    const ask = () => generate(key, "Hello", { "idempotency-key": "order-3" });
+    const ask = () => generate("Hello", key, { "idempotency-key": "order-3" });
     expect((await ask()).status).toBe(200);
     await app.database.owner`
       UPDATE vx.answers SET answer = answer::jsonb || '{"failure": "unavailable"}'
@@ -157,39 +122,20 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
   request_too_large: () => send("POST", `/v1/keys/${key.id}:rotate`, { name: "x".repeat(70_000) }),
   unsupported_media_type: () => send("POST", "/v1/keys", {}, key.secret, { "content-type": "text/plain" }),
   idempotency_key_reused: async () => {
-    await generate(key, "Hello", { "idempotency-key": "order-1" });
-    return await generate(key, "Good morning", { "idempotency-key": "order-1" });
+    await generate("Hello", key, { "idempotency-key": "order-1" });
+    return await generate("Good morning", key, { "idempotency-key": "order-1" });
   },
   rate_limit_exceeded: async () => {
-    const slow = await createTestKey(operatorOf(app), { accountId: key.accountId, rateLimitRpm: 1 });
-    return await withinOneMinute(async () => {
-      await send("GET", "/v1/models", undefined, slow.secret);
-      return await send("GET", "/v1/models", undefined, slow.secret);
-    });
+    const { secret } = await another({ rateLimitRpm: 1 });
+    return await secondOf(() => send("GET", "/v1/models", undefined, secret));
   },
   key_creation_limit_reached: async () => {
-    const plan = { name: "few", rpm: 60, maxActiveKeys: 10, maxKeysCreatedPerHour: 1 };
-    await operatorOf(app).putPlan(plan);
-    const busy = await createTestKey(operatorOf(app), { plan: "few" });
-    return await withinOneMinute(async () => {
-      await send("POST", "/v1/keys", { name: "first" }, busy.secret);
-      return await send("POST", "/v1/keys", { name: "second" }, busy.secret);
-    });
+    await operator.putPlan({ name: "few", rpm: 60, maxActiveKeys: 10, maxKeysCreatedPerHour: 1 });
+    const { secret } = await fresh({ plan: "few" });
+    return await secondOf(() => send("POST", "/v1/keys", { name: "k" }, secret));
   },
   too_many_failed_authentications: () =>
-    withinOneMinute(async () => {
-      const strict = await startTestApp({
-        database: app.database,
-        env: { VX_AUTH_FAILURES_PER_MINUTE: "1" },
-      });
-      try {
-        const unknown = () => send("GET", "/v1/me", undefined, generateKey(3, randomBytes).secret, {}, strict.url);
-        expect((await unknown()).status).toBe(401);
-        return await unknown();
-      } finally {
-        await strict.stop();
-      }
-    }),
+    secondOf(() => send("GET", "/v1/me", undefined, generateKey(3, randomBytes).secret, {}, strict.url)),
   internal: async () => {
     const { owner } = app.database;
     await owner`ALTER TABLE vx.plans RENAME TO lost`;
@@ -199,38 +145,32 @@ const FAILING: Partial<Record<Reason, () => Promise<JsonAnswer>>> = {
       await owner`ALTER TABLE vx.lost RENAME TO plans`;
     }
   },
-  upstream_error: () => generate(key, "[[fail_after=0]]"),
-  overloaded: () =>
-    withLockedLedger(async () => {
-      const before = send("GET", "/v1/ledger");
-      await waitingCall();
-      const answer = await send("GET", "/v1/ledger");
-      await endWaiting();
-      await before;
-      return answer;
-    }),
-  unavailable: () =>
-    withLockedLedger(async () => {
+  upstream_error: () => generate("[[fail_after=0]]"),
+  overloaded: async () => {
+    const leaving = new AbortController();
+    const watch = { verb: "GET", path: "/v1/events:watch", secret: (await fresh()).secret, signal: leaving.signal };
+    // An account can have 100 watchers, which get no response before an event.
+    const answer = await Promise.race(Array.from({ length: 101 }, () => sendJson(app.url, watch)));
+    leaving.abort();
+    return answer;
+  },
+  unavailable: async () =>
+    (await app.database.owner.begin(async (sql) => {
+      await sql`LOCK TABLE vx.ledger`;
       const answer = send("GET", "/v1/ledger");
-      await endWaiting();
+      // An administrator of the database terminates the backend of the call.
+      await vi.waitFor(async () => {
+        const ended = await app.database.owner`
+          SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%vx.list_entries(%'`;
+        expect(ended).toHaveLength(1);
+      });
       return await answer;
-    }),
+    })) as JsonAnswer,
   deadline_exceeded: slowBody,
 };
 
-/** Of some generations at once, one that the limit of their account refuses. */
-async function limited(limit: { metric: string; window: string; amount: bigint }, calls = 1): Promise<JsonAnswer> {
-  const operator = operatorOf(app);
-  const limitedKey = await createTestKey(operator);
-  const { accountId } = limitedKey;
-  const credit = { accountId, amountMicros: 10_000_000n, reason: "test", idempotencyKey: accountId };
-  await operator.creditAccount(credit);
-  await operator.setLimit({ owner: { case: "accountId", value: accountId }, limit });
-  const answers = await Promise.all(Array.from({ length: calls }, () => generate(limitedKey, "[[tokens=1 delay_ms=500]]")));
-  return answers.find(({ status }) => status !== 200) as JsonAnswer;
-}
-
-test("each documented error is produced by a case below", () => {
+test("each documented error is produced by a case above", () => {
   expect(Object.keys(FAILING).sort()).toEqual(documentedReasons(operationsOf(developerServices)).sort());
 });
 
@@ -243,45 +183,42 @@ test.each(Object.entries(FAILING))("%s has the shape of the example", async (rea
   expect(differences(exampleOf(reason as Reason, MODEL), answer.body)).toEqual([]);
 });
 
-async function withLockedLedger(during: () => Promise<JsonAnswer>): Promise<JsonAnswer> {
-  return (await app.database.owner.begin(async (sql) => {
-    await sql`LOCK TABLE vx.ledger`;
-    return await during();
-  })) as JsonAnswer;
-}
-
-/** The backend of the call that waits for the ledger, when there is one. */
-function waitingCall(): Promise<number> {
-  return vi.waitFor(async () => {
-    const [waiting] = await app.database.owner<{ pid: number }[]>`
-      SELECT pid FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%vx.list_entries(%'`;
-    if (!waiting) throw new Error("no call waits for the ledger");
-    return waiting.pid;
+/** The second of two calls in the same minute. */
+const secondOf = (call: () => Promise<JsonAnswer>) =>
+  withinOneMinute(async () => {
+    await call();
+    return await call();
   });
+
+/** A generation above the limit of its account. */
+async function limited(metric: string, window: string, amount = 0n): Promise<JsonAnswer> {
+  const payer = await createPaidKey(operator);
+  const limit = { metric, window, amount };
+  await operator.setLimit({ owner: { case: "accountId", value: payer.accountId }, limit });
+  const call = () => generate("Hello", payer);
+  return await (amount === 0n ? call() : whileRunning(payer, {}, call));
 }
 
-/** Terminates that backend, as a database administrator can. */
-async function endWaiting(): Promise<void> {
-  await app.database.owner`SELECT pg_terminate_backend(${await waitingCall()})`;
+/** Makes the call while a generation of the account is running. */
+async function whileRunning(payer: TestKey, headers: Record<string, string>, call: () => Promise<JsonAnswer>) {
+  const leaving = new AbortController();
+  const running = generate(SLOW, payer, headers, {}, leaving.signal);
+  const { accountId } = payer;
+  await vi.waitFor(async () =>
+    expect(await app.database.owner`SELECT FROM vx.holds WHERE account_id = ${accountId}`).toHaveLength(1),
+  );
+  const answer = await call();
+  leaving.abort();
+  await expect(running).rejects.toThrow("aborted");
+  return answer;
 }
 
 /** Announces a body and never sends it, to a server with a short body timeout. */
 async function slowBody(): Promise<JsonAnswer> {
-  const file = testFile(
-    { Text: ["string text"] },
-    {
-      Take: {
-        input: "Text",
-        output: "Text",
-        http: { pattern: { case: "post", value: "/v1/take" }, body: "*" },
-      },
-    },
-  );
-  const server = await mount(file, {
-    budget: new BodyBudget({ ...bodyBudget, bodyMs: 50 }),
-    methods: { take: async (message: unknown) => message },
-  });
+  const http = { pattern: { case: "post", value: "/v1/take" }, body: "*" } as const;
+  const file = testFile({ Text: ["string text"] }, { Take: { input: "Text", output: "Text", http } });
+  const methods = { take: async (message: unknown) => message };
+  const server = await mount(file, { budget: new BodyBudget({ ...bodyBudget, bodyMs: 50 }), methods });
   try {
     return await new Promise((resolve, reject) => {
       const headers = { "content-type": "application/json", "content-length": 10 };
@@ -299,18 +236,15 @@ async function slowBody(): Promise<JsonAnswer> {
   }
 }
 
-function generate({ secret }: TestKey, content: string, headers: Record<string, string> = {}) {
-  const body = { model: "vx-sandbox-small", messages: [{ role: "user", content }] };
-  return send("POST", "/v1/generate", body, secret, headers);
+function sandbox(content: string) {
+  return { model: "vx-sandbox-small", messages: [{ role: "user", content }] };
 }
 
-function send(
-  verb: string,
-  path: string,
-  body?: unknown,
-  secret = key.secret,
-  headers: Record<string, string> = {},
-  url = app.url,
-): Promise<JsonAnswer> {
+function generate(content: string, { secret } = key, headers: Record<string, string> = {}, fields = {}, signal?: AbortSignal) {
+  const body = { ...sandbox(content), ...fields };
+  return sendJson(app.url, { verb: "POST", path: "/v1/generate", body, secret, headers, ...(signal && { signal }) });
+}
+
+function send(verb: string, path: string, body?: unknown, secret = key.secret, headers = {}, url = app.url): Promise<JsonAnswer> {
   return sendJson(url, { verb, path, body, secret, headers });
 }

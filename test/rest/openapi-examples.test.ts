@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type DescField, getOption } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { ChatMessageSchema, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
 import { developerServices } from "../../src/api/services.ts";
@@ -12,37 +12,34 @@ import { operationExamples } from "../../tools/openapi/examples.ts";
 import type { OperationExample } from "../../tools/openapi/operation-example.ts";
 import { operationsOf } from "../../tools/openapi/operations.ts";
 import type { Schema } from "../../tools/openapi/schema.ts";
-import { startTestApp, type TestApp } from "../support/app.ts";
+import { startTestApp } from "../support/app.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
-import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
+import { createTestKey, useOperator, useTestKey } from "../support/fixtures.ts";
+import { started } from "../support/started.ts";
 import { WebhookReceiver } from "../support/webhook-receiver.ts";
 import { differences } from "./differences.ts";
 import { type JsonAnswer, sendJson } from "./send-json.ts";
 
-let app: TestApp;
-let key: TestKey;
+const stripe = started(() => FakeStripe.start());
+const receiver = started(() => new WebhookReceiver().start());
+const app = started(() => startTestApp({ env: { ...stripe.env, VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.1" } }));
+const operator = useOperator(app);
+const key = useTestKey(app, { scopes: ["generate", "read", "keys", "webhooks", "billing"] });
 /** The id of the key in the examples. */
 let otherKeyId: string;
 /** A key that the calling key created. */
 let childKeyId: string;
 /** A generation of the account. */
 let generationId: string;
-let stripe: FakeStripe;
 /** A paid top-up of the account. */
 let topUpId: string;
 
-let receiver: WebhookReceiver;
 /** A webhook that received an event, and that event. */
 let webhookId: string;
 let eventId: string;
 let webhookToDelete: string;
 
 beforeAll(async () => {
-  stripe = await FakeStripe.start();
-  receiver = await new WebhookReceiver().start();
-  app = await startTestApp({ env: { ...stripe.env, VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.1" } });
-  const operator = operatorOf(app);
-  key = await createTestKey(operator, { scopes: ["generate", "read", "keys", "webhooks", "billing"] });
   const { accountId } = key;
   otherKeyId = (await createTestKey(operator, { accountId })).id;
   const { body: child } = await send("POST", "/v1/keys", { name: "child" });
@@ -75,11 +72,6 @@ beforeAll(async () => {
   const settings = { enabled: true, thresholdMicros: 10_000_000n, amountMicros: 25_000_000n };
   await operator.putAutoTopUp({ accountId, ...settings, monthlyMaxMicros: 100_000_000n });
 });
-afterAll(async () => {
-  await app.stop();
-  await receiver.stop();
-  await stripe.stop();
-});
 
 async function createWebhook(url: string): Promise<string> {
   const { body } = await send("POST", "/v1/webhooks", { url, types: ["credit.posted"], description: "test" });
@@ -90,9 +82,7 @@ const EXAMPLES = operationExamples(exampleValues(BUILT_IN_MODELS));
 const operations = operationsOf(developerServices);
 
 type BodySchema = { readonly properties: Readonly<Record<string, Schema>>; readonly required?: string[] };
-type Body = {
-  readonly content: { readonly "application/json": { readonly schema: { readonly $ref: string } } };
-};
+type Body = { readonly content: { readonly "application/json": { readonly schema: { readonly $ref: string } } } };
 type OpenApi = {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly requestBody: Body }>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, BodySchema>> };
@@ -157,10 +147,7 @@ describe.each(withBody)("nulls in $id", ({ id, binding }) => {
   const fields = Object.keys(properties);
 
   test.each(fields)("%s is accepted as null exactly when the document allows it", async (field) => {
-    const answer = await send(binding.verb, addressOf(binding, example), {
-      ...(bodyOf({ body }) as object),
-      [field]: null,
-    });
+    const answer = await send(binding.verb, addressOf(binding, example), { ...(bodyOf({ body }) as object), [field]: null });
     const { description: _, ...schema } = properties[field] as { description?: string };
     // A schema without keywords accepts every value.
     const nullable = Object.keys(schema).length === 0 || JSON.stringify(schema).includes('"null"');
@@ -180,10 +167,7 @@ describe("untyped fields accept exactly the values that the document allows:", (
       return { ...body, tools: [{ type: "function", function: described }], [field.name]: value };
     }
     const calls = [{ id: "1", type: "function", function: described }];
-    return {
-      ...body,
-      messages: [{ role: "assistant", content: "hi", tool_calls: calls, [field.name]: value }],
-    };
+    return { ...body, messages: [{ role: "assistant", content: "hi", tool_calls: calls, [field.name]: value }] };
   };
 
   test.each(untyped.map((field) => [String(field), field] as const))("%s", async (_name, field) => {

@@ -26,26 +26,10 @@ async function documentOf(models: readonly Model[]): Promise<Document> {
 }
 
 const [BASE] = BUILT_IN_MODELS as [Model];
-const remote = {
-  kind: "anthropic",
-  baseUrl: "https://m.example",
-  apiKeyEnv: undefined,
-  model: "m",
-  timeoutMs: 1,
-} as const;
+const remote = { kind: "anthropic", baseUrl: "https://m.example", apiKeyEnv: undefined, model: "m", timeoutMs: 1 } as const;
 const PLAIN: Model = { ...BASE, id: "plain", capabilities: [], upstreams: [remote] };
-const TOOLS: Model = {
-  ...BASE,
-  id: "tools",
-  capabilities: ["tools"],
-  prices: { ...BASE.prices, input: 9_000_000n },
-};
-const VECTORS: Model = {
-  ...BASE,
-  id: "vectors",
-  capabilities: ["embeddings"],
-  prices: { ...BASE.prices, input: 1n },
-};
+const TOOLS: Model = { ...BASE, id: "tools", capabilities: ["tools"], prices: { ...BASE.prices, input: 9_000_000n } };
+const VECTORS: Model = { ...BASE, id: "vectors", capabilities: ["embeddings"], prices: { ...BASE.prices, input: 1n } };
 
 /** The models in the examples of an operation. */
 function modelsIn({ requestBody }: Operation): unknown[] {
@@ -97,27 +81,11 @@ describe("the examples of the document", () => {
 
 test("the operations are sorted by importance and have short names that differ", async () => {
   const { tags, paths } = await documentOf(BUILT_IN_MODELS);
+  // biome-ignore format: a few lines
   expect(tags.map((tag) => tag["x-displayName"])).toEqual([
-    "Generate",
-    "Chat completions (OpenAI)",
-    "Responses (OpenAI)",
-    "Messages (Anthropic)",
-    "Embeddings",
-    "Embeddings (OpenAI)",
-    "Completions (OpenAI)",
-    "Models",
-    "Models (Anthropic)",
-    "Account status",
-    "Account",
-    "Keys",
-    "Limits",
-    "Ledger",
-    "Usage",
-    "Statements",
-    "Failed calls",
-    "Payments",
-    "Events",
-    "Webhook settings",
+    "Generate", "Chat completions (OpenAI)", "Responses (OpenAI)", "Messages (Anthropic)", "Embeddings", "Embeddings (OpenAI)",
+    "Completions (OpenAI)", "Models", "Models (Anthropic)", "Account status", "Account", "Keys", "Limits", "Ledger", "Usage",
+    "Statements", "Failed calls", "Payments", "Events", "Webhook settings",
   ]);
   const names = Object.values(paths).flatMap((verbs) => Object.values(verbs).map(({ summary }) => summary));
   expect(new Set(names).size).toBe(names.length);

@@ -68,32 +68,18 @@ test("gen/openapi.json is up to date", { timeout: 60_000 }, () => {
 describe("caps of a generation", () => {
   const schema = at(document, "components", "schemas", "GenerateRequest");
 
-  test("1 to 200 messages", () => {
-    expect(at(schema, "properties", "messages")).toMatchObject({
-      type: "array",
-      minItems: 1,
-      maxItems: 200,
-    });
-  });
+  const { messages, max_tokens, temperature } = at(schema, "properties");
+  const message = at(document, "components", "schemas", "MessageInput", "properties");
 
-  test("400,000 characters in the content of a message, from one of four roles", () => {
-    const message = at(document, "components", "schemas", "MessageInput", "properties");
-    expect(message.content).toMatchObject({ maxLength: 400_000 });
-    expect(message.role).toMatchObject({ enum: ["system", "user", "assistant", "tool"] });
-  });
-
-  test("max_tokens from 1 to 32,000", () => {
-    const cap = { minimum: 1, maximum: 32_000 };
-    expect(at(schema, "properties", "max_tokens")).toMatchObject({ ...cap, type: ["integer", "null"] });
-  });
-
-  test("temperature from 0 to 2", () => {
-    const cap = { type: ["number", "null"], minimum: 0, maximum: 2 };
-    expect(at(schema, "properties", "temperature")).toMatchObject(cap);
-  });
-
-  test("the body requires model and messages, and allows no other fields than those described", () => {
-    expect(schema).toMatchObject({ required: ["model", "messages"], additionalProperties: false });
+  test.each<[string, Node | undefined, object]>([
+    ["1 to 200 messages", messages, { type: "array", minItems: 1, maxItems: 200 }],
+    ["400,000 characters in a message", message.content, { maxLength: 400_000 }],
+    ["four roles", message.role, { enum: ["system", "user", "assistant", "tool"] }],
+    ["max_tokens", max_tokens, { type: ["integer", "null"], minimum: 1, maximum: 32_000 }],
+    ["temperature", temperature, { type: ["number", "null"], minimum: 0, maximum: 2 }],
+    ["only the fields described", schema, { required: ["model", "messages"], additionalProperties: false }],
+  ])("%s", (_, described, expected) => {
+    expect(described).toMatchObject(expected);
   });
 });
 
@@ -103,11 +89,7 @@ test("an untyped field has the schema of its json_schema option", () => {
   const forms = at(message, "properties", "content", "anyOf");
   expect(forms).toMatchObject([
     { type: "string", maxLength: 400_000 },
-    {
-      type: "array",
-      minItems: 1,
-      items: { properties: { type: { enum: ["text", "refusal", "image_url"] } } },
-    },
+    { type: "array", minItems: 1, items: { properties: { type: { enum: ["text", "refusal", "image_url"] } } } },
     { type: "null" },
   ]);
   const open = developerMethods
@@ -203,10 +185,7 @@ test("64-bit integers are JSON integers, times are date-times, and every respons
   expect(at(me, "properties", "balance_micros")).toMatchObject({ type: "integer", format: "int64" });
   expect(me.required).toEqual(["key", "key_name", "plan", "rate_limit_rpm", "balance", "balance_micros"]);
   const key = at(document, "components", "schemas", "ApiKey");
-  expect(at(key, "properties", "revoked_at")).toMatchObject({
-    type: ["string", "null"],
-    format: "date-time",
-  });
+  expect(at(key, "properties", "revoked_at")).toMatchObject({ type: ["string", "null"], format: "date-time" });
   expect(key.required).toContain("revoked_at");
 });
 

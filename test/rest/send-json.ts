@@ -7,13 +7,15 @@ export type JsonRequest = {
   /** If it is empty, no key is sent. */
   readonly secret: string;
   readonly headers?: Record<string, string>;
+  readonly signal?: AbortSignal;
 };
 
 /** Sends a JSON request and reads the response as JSON. */
 export async function sendJson(url: string, request: JsonRequest): Promise<JsonAnswer> {
-  const { verb, path, body, secret, headers } = request;
+  const { verb, path, body, secret, headers, signal = null } = request;
   const response = await fetch(new URL(path, url), {
     method: verb,
+    signal,
     headers: {
       ...(secret === "" ? {} : { authorization: `Bearer ${secret}` }),
       ...(body === undefined ? {} : { "content-type": "application/json" }),

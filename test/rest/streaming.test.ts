@@ -174,10 +174,7 @@ describe.each(https)("over $name", ({ name, send }) => {
   test("messages are sent as server-sent events, followed by [DONE]", async () => {
     const answer = await say({ stream: true });
     expect(answer.status).toBe(200);
-    expect(answer.headers).toMatchObject({
-      "content-type": "text/event-stream",
-      "cache-control": "no-store",
-    });
+    expect(answer.headers).toMatchObject({ "content-type": "text/event-stream", "cache-control": "no-store" });
     expect(answer.body.toString()).toBe(FIRST + END + DONE);
     expect(mounted.ended).toEqual([{ rpc: "test.v1.TestService/StreamSay", code: 0, failure: undefined }]);
     expect(finished).toBe("ended");
@@ -227,12 +224,7 @@ function open(http: string, kind: string) {
     stream.on("data", (chunk: Buffer) => chunks.push(chunk));
     stream.once("close", () => session.destroy());
     stream.end(body);
-    return {
-      text,
-      pause: () => void stream.pause(),
-      resume: () => void stream.resume(),
-      leave: () => stream.close(8),
-    };
+    return { text, pause: () => void stream.pause(), resume: () => void stream.resume(), leave: () => stream.close(8) };
   }
   const call = httpRequest(`${mounted.url}/v1/say`, {
     method: "POST",

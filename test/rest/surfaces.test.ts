@@ -45,11 +45,7 @@ async function* events(ask: Ask) {
 }
 
 const serve = (surface: Surface, options: Partial<Parameters<typeof mount>[1]> = {}) =>
-  mount(testFile(MESSAGES, METHODS, surface), {
-    methods: { say, streamSay: events },
-    maxBodyBytes: 100_000,
-    ...options,
-  });
+  mount(testFile(MESSAGES, METHODS, surface), { methods: { say, streamSay: events }, maxBodyBytes: 100_000, ...options });
 
 /** Of both versions of HTTP; the forms of responses are written to either in the same way. */
 const [{ send }] = https;
@@ -159,9 +155,7 @@ describe("errors of the Anthropic surface", () => {
   });
 
   test("an unknown field is named", async () => {
-    expect(expectAnthropic(await call('{"nothing":1}'), "invalid_argument")).toMatchObject({
-      param: "nothing",
-    });
+    expect(expectAnthropic(await call('{"nothing":1}'), "invalid_argument")).toMatchObject({ param: "nothing" });
   });
 
   test("an unexpected error is hidden", async () => {
@@ -200,9 +194,7 @@ describe("the gate of the Anthropic surface", () => {
   test("a call without a credential is an authentication error", async () => {
     const answer = await call({});
     expect(answer.headers["www-authenticate"]).toBe("Bearer");
-    expect(jsonOf(answer)).toMatchObject({
-      error: { type: "authentication_error", message: ERRORS.missing_api_key.message },
-    });
+    expect(jsonOf(answer)).toMatchObject({ error: { type: "authentication_error", message: ERRORS.missing_api_key.message } });
   });
 
   test("a call with only x-api-key gets an error that says how to send a token", async () => {

@@ -13,9 +13,7 @@ test("work that takes longer than the deadline is an error, and its late failure
 });
 
 test("a deadline that has passed is an error at once", async () => {
-  await expect(beforeDeadline(new Promise(() => undefined), 0)).rejects.toMatchObject({
-    reason: "deadline_exceeded",
-  });
+  await expect(beforeDeadline(new Promise(() => undefined), 0)).rejects.toMatchObject({ reason: "deadline_exceeded" });
   expect(vi.getTimerCount()).toBe(0);
 });
 

@@ -10,10 +10,7 @@ import { bearer } from "../support/protocols.ts";
 import { type RawAnswer, type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
 import { talk } from "../support/tcp.ts";
 
-const generation = (content: string) => ({
-  model: "vx-sandbox-small",
-  messages: [{ role: "user", content }],
-});
+const generation = (content: string) => ({ model: "vx-sandbox-small", messages: [{ role: "user", content }] });
 const GENERATE = generation("[[tokens=3]]");
 const FAILING = generation("[[fail_after=0]]");
 const INTERRUPTED = generation("[[tokens=5 fail_after=2]]");
@@ -106,9 +103,7 @@ const NOT_ALLOWED = [
 
 let keys: CaseKeys;
 
-const app = useOwnApp({
-  env: { VX_CORS_ORIGINS: `${ALLOWED}, ${ALSO_ALLOWED}`, VX_MAX_BODY_BYTES: "2000000" },
-});
+const app = useOwnApp({ env: { VX_CORS_ORIGINS: `${ALLOWED}, ${ALSO_ALLOWED}`, VX_MAX_BODY_BYTES: "2000000" } });
 beforeAll(async () => {
   const operator = operatorOf(app);
   const paid = await createPaidKey(operator);

@@ -10,10 +10,7 @@ import { type Mounted, type MountOptions, mount } from "../rest/mount.ts";
 
 const file = testFile(
   { Text: ["string text"] },
-  {
-    Reply: { input: "Text", output: "Text" },
-    Stream: { input: "Text", output: "Text", streams: true },
-  },
+  { Reply: { input: "Text", output: "Text" }, Stream: { input: "Text", output: "Text", streams: true } },
 );
 const UNARY = `/${file.service.typeName}/Reply`;
 const STREAM = `/${file.service.typeName}/Stream`;

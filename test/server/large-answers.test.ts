@@ -14,14 +14,8 @@ import { type Mounted, type MountOptions, mount } from "../rest/mount.ts";
 import { sendHttp1, sendHttp2 } from "../support/raw.ts";
 
 const file = testFile(
-  {
-    Ask: ["int32 count"],
-    Item: ["int32 index", "string text"],
-    List: ["string id", "repeated Item items", "int64 total"],
-  },
-  {
-    List: { input: "Ask", output: "List", http: { pattern: { case: "get", value: "/v1/items/{count}" } } },
-  },
+  { Ask: ["int32 count"], Item: ["int32 index", "string text"], List: ["string id", "repeated Item items", "int64 total"] },
+  { List: { input: "Ask", output: "List", http: { pattern: { case: "get", value: "/v1/items/{count}" } } } },
 );
 const LIST = `/${file.service.typeName}/List`;
 const output = file.message("List");
@@ -141,12 +135,7 @@ describe.each(FORMATS)("%s", (_name, type, send) => {
 
   test("a large answer has the bytes of the whole message, uncompressed", async () => {
     const { url, ended } = await serve();
-    const headers = {
-      "content-type": type,
-      te: "trailers",
-      "accept-encoding": "gzip",
-      "grpc-accept-encoding": "gzip",
-    };
+    const headers = { "content-type": type, te: "trailers", "accept-encoding": "gzip", "grpc-accept-encoding": "gzip" };
     const answer = await send(url, { path: LIST, headers, body: bodyOf(LARGE) });
     const message = messageOf(LARGE);
     const whole = isJson ? Buffer.from(toJsonString(output, message)) : toBinary(output, message);

@@ -46,9 +46,7 @@ const folder = createTemporaryFolder("home");
 const models = createModelsFile(MODELS);
 const logo = join(folder.path, "logo.svg");
 writeFileSync(logo, LOGO);
-const app = useOwnApp({
-  env: { VX_MODELS: models.path, VX_PRODUCT_NAME: NAME, VX_PRODUCT_LOGO: logo, VX_SUPPORT_URL: SUPPORT },
-});
+const app = useOwnApp({ env: { VX_MODELS: models.path, VX_PRODUCT_NAME: NAME, VX_PRODUCT_LOGO: logo, VX_SUPPORT_URL: SUPPORT } });
 const key = usePaidKey(app);
 let page: string;
 beforeAll(async () => {
@@ -304,8 +302,8 @@ describe.each([
       const brotli = await get(file, { "accept-encoding": "gzip, deflate, br, zstd" });
       const gzip = await get(file, { "accept-encoding": "gzip, br;q=0" });
       expect([brotli, gzip].map(({ headers }) => headers["content-encoding"])).toEqual(["br", "gzip"]);
-      expect(brotliDecompressSync(brotli.body)).toEqual(plain.body);
-      expect(gunzipSync(gzip.body)).toEqual(plain.body);
+      for (const decompressed of [brotliDecompressSync(brotli.body), gunzipSync(gzip.body)])
+        expect(decompressed.equals(plain.body)).toBe(true);
       expect((await get(file.replace(/-[\w-]{8}\./, "-00000000."))).status).toBe(404);
     }
   });

@@ -10,10 +10,7 @@ import { started } from "../support/started.ts";
 
 const file = testFile(
   { Text: ["string text"] },
-  {
-    Echo: { input: "Text", output: "Text" },
-    Repeat: { input: "Text", output: "Text", streams: true },
-  },
+  { Echo: { input: "Text", output: "Text" }, Repeat: { input: "Text", output: "Text", streams: true } },
 );
 const ECHO = "/test.v1.TestService/Echo";
 const REPEAT = "/test.v1.TestService/Repeat";

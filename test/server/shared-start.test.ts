@@ -24,7 +24,7 @@ test.each(URLS)("the compressed document for %s is one complete gzip file", asyn
   const content = Buffer.concat(plain);
   expect(content.length).toBe(bytes);
   expect(JSON.parse(content.toString()).servers[0].url).toBe(url);
-  expect(gunzipSync(Buffer.concat(gzipped))).toEqual(content);
+  expect(gunzipSync(Buffer.concat(gzipped)).equals(content)).toBe(true);
 });
 
 test("responses without compression share the content of a large page", async () => {

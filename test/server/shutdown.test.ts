@@ -47,10 +47,7 @@ describe("at the end of a drain", () => {
         }),
     }));
     expect(status).toBe(503);
-    expect(JSON.parse(text).error).toMatchObject({
-      code: "unavailable",
-      message: expect.stringMatching(/shutting down/),
-    });
+    expect(JSON.parse(text).error).toMatchObject({ code: "unavailable", message: expect.stringMatching(/shutting down/) });
   });
 
   test("a call that ignores the abort returns 503", async () => {

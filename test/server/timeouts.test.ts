@@ -59,7 +59,7 @@ test("an HTTP/2 stream with an incomplete request is cancelled", async () => {
 });
 
 test("an HTTP/2 session without streams is closed", async () => {
-  const session = connect(server.url);
+  const session = connect(server.url).on("error", () => undefined);
   await new Promise((resolve) => session.once("close", resolve));
   expect(session.destroyed).toBe(true);
 });
@@ -81,6 +81,8 @@ test("a caller that does not read the response is disconnected: HTTP/1.1", async
 
 test("a caller that does not read the response is disconnected: HTTP/2", async () => {
   const session = connect(server.url, { settings: { initialWindowSize: 0 } });
+  // As above.
+  session.on("error", () => undefined);
   const stream = session.request({ ":method": "GET", ":path": "/large" });
   stream.on("error", () => undefined);
   await new Promise((resolve) => stream.once("close", resolve));

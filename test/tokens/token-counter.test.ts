@@ -158,14 +158,12 @@ describe("a counter", () => {
   });
 
   test("rejects only the prompt that cannot be counted", async () => {
-    const own = new TokenCounter();
     const invalid = { length: 10_000, slice: () => 7 } as unknown as string;
-    const count = (text: string) => own.countTexts([text], { accountId: "one" });
+    const count = (text: string) => counter.countTexts([text], { accountId: "one" });
     expect(await Promise.allSettled([count(invalid), count(LONG)])).toMatchObject([
       { status: "rejected", reason: { reason: "unavailable" } },
       { status: "fulfilled", value: whole(LONG) },
     ]);
-    await own.close();
   });
 
   test("rejects waiting and new prompts when it is closed", async () => {
@@ -178,13 +176,11 @@ describe("a counter", () => {
   });
 
   test("stops counting a prompt soon after the given maximum of tokens", async () => {
-    const own = new TokenCounter();
     const all = whole(LARGE);
-    const counted = await own.countTexts([LARGE], { maxTokens: Math.floor(all / 4) });
+    const counted = await counter.countTexts([LARGE], { maxTokens: Math.floor(all / 4) });
     expect(counted).toBeGreaterThan(all / 4);
     expect(counted).toBeLessThan(all / 2);
-    expect(await own.countTexts([LARGE], { maxTokens: all })).toBe(all);
-    await own.close();
+    expect(await counter.countTexts([LARGE], { maxTokens: all })).toBe(all);
   });
 
   test("reserves capacity for other accounts, and counts their prompts before the next one of the first", async () => {

@@ -41,9 +41,7 @@ test("cache controls and failed results are sent", async () => {
         { role: "assistant", content: "", toolCalls: [{ id: "1", name: "a", arguments: "{}" }] },
         { role: "tool", content: "It failed.", toolCallId: "1", isError: true, cacheControl },
       ],
-      options: {
-        tools: [{ name: "a", description: undefined, parameters: undefined, strict: undefined, cacheControl }],
-      },
+      options: { tools: [{ name: "a", description: undefined, parameters: undefined, strict: undefined, cacheControl }] },
     }),
   );
   const cached = { cache_control: cacheControl };
@@ -99,11 +97,7 @@ test("tools, calls, results, images and options are sent", async () => {
 
 test("results of tools and the text after them become one turn of the user", async () => {
   const call = (id: string) => ({ id, name: "f", arguments: "{}" });
-  const image = {
-    kind: "image",
-    image: { kind: "url", url: "https://example.com/a.png" },
-    detail: "high",
-  } as const;
+  const image = { kind: "image", image: { kind: "url", url: "https://example.com/a.png" }, detail: "high" } as const;
   const { body } = await sent(
     promptOf({
       messages: [
@@ -153,9 +147,7 @@ test("only reasoning with a signature that the API can verify is sent", async ()
     { text: "of another server", signature: undefined, encrypted: "rs_1:e" },
   ];
   const { body } = await sent(
-    promptOf({
-      messages: [...PROMPT.messages, { role: "assistant", content: "Yes.", reasoning }, ...PROMPT.messages],
-    }),
+    promptOf({ messages: [...PROMPT.messages, { role: "assistant", content: "Yes.", reasoning }, ...PROMPT.messages] }),
   );
   expect((body.messages as { content: unknown }[])[1]?.content).toEqual([
     { type: "thinking", thinking: "signed", signature: "s" },
@@ -174,14 +166,8 @@ describe("reasoning_effort", () => {
 
   test("enables adaptive thinking for newer Claude models", async () => {
     for (const model of ["claude-opus-5-5", "claude-sonnet-4-6", "us.anthropic.claude-opus-4-7-v1"]) {
-      expect(await fieldsOf("minimal", model)).toEqual({
-        thinking: { type: "adaptive" },
-        output_config: { effort: "low" },
-      });
-      expect(await fieldsOf("none", model)).toEqual({
-        thinking: { type: "disabled" },
-        output_config: undefined,
-      });
+      expect(await fieldsOf("minimal", model)).toEqual({ thinking: { type: "adaptive" }, output_config: { effort: "low" } });
+      expect(await fieldsOf("none", model)).toEqual({ thinking: { type: "disabled" }, output_config: undefined });
     }
   });
 

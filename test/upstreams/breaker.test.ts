@@ -10,9 +10,7 @@ import { callOf, NEVER, read } from "./support.ts";
 const OPEN_MS = 10_000;
 const HEALTHY_MS = 1_000;
 const FAILURES = 3;
-const LIMITS = {
-  breaker: { maxFailures: FAILURES, healthyMs: HEALTHY_MS, openMs: OPEN_MS, maxOpenMs: 4 * OPEN_MS },
-};
+const LIMITS = { breaker: { maxFailures: FAILURES, healthyMs: HEALTHY_MS, openMs: OPEN_MS, maxOpenMs: 4 * OPEN_MS } };
 const ATTEMPTS = 3;
 
 let fake: FakeUpstream;

@@ -44,11 +44,7 @@ test("the request has the texts, and asks for base64", () => {
 });
 
 describe("vectors are read", () => {
-  const expected = {
-    kind: "done",
-    finishReason: "stop",
-    vectors: [Float32Array.from(ONE), Float32Array.from(TWO)],
-  };
+  const expected = { kind: "done", finishReason: "stop", vectors: [Float32Array.from(ONE), Float32Array.from(TWO)] };
 
   test.each<[string, readonly object[]]>([
     ["in base64", [item(0, base64(ONE)), item(1, base64(TWO))]],
@@ -63,9 +59,7 @@ describe("vectors are read", () => {
 
   test("with the usage, if it is a count", () => {
     const data = [item(0, ONE), item(1, TWO)];
-    expect(read({ data, usage: { prompt_tokens: 7, total_tokens: 7 } })).toMatchObject({
-      usage: { input: 7, output: 0 },
-    });
+    expect(read({ data, usage: { prompt_tokens: 7, total_tokens: 7 } })).toMatchObject({ usage: { input: 7, output: 0 } });
     for (const prompt_tokens of [-1, 1.5, "7", null, 1e300]) {
       expect(read({ data, usage: { prompt_tokens } })).toMatchObject({ usage: undefined });
     }

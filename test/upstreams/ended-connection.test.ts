@@ -18,13 +18,7 @@ test.each([
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const baseUrl = `http://127.0.0.1:${port}/v1`;
-  const upstream = openRemote({
-    kind: "openai",
-    baseUrl,
-    apiKeyEnv: undefined,
-    model: "m",
-    timeoutMs: 5_000,
-  });
+  const upstream = openRemote({ kind: "openai", baseUrl, apiKeyEnv: undefined, model: "m", timeoutMs: 5_000 });
   const events = upstream.generate({ ...PROMPT, maxTokens: 32_000 }, NEVER)[Symbol.asyncIterator]();
   const first = events.next();
   const [socket] = (await once(server, "connection")) as [Socket];

@@ -92,11 +92,7 @@ test("JSON text becomes part of a small and of a large body", async () => {
 });
 
 test("base64 becomes part of a small and of a large body", async () => {
-  const value = (units: number) => ({
-    before: "ä",
-    image: new Base64Json("data:,", "AAAA".repeat(units)),
-    after: 1,
-  });
+  const value = (units: number) => ({ before: "ä", image: new Base64Json("data:,", "AAAA".repeat(units)), after: 1 });
   expect((await writeBody(value(1), 10)).parts).toBe('{"before":"ä","image":"data:,AAAA","after":1}');
   const { parts, bytes } = await writeBody(value(600_000), 2_400_000);
   const written = bytesOf(parts);
@@ -125,10 +121,7 @@ test("a large body is sent in pieces, with a turn for each", async () => {
 test("a large conversation arrives unchanged", async () => {
   fake = await FakeUpstream.start();
   const upstream = openRemote(fake.settings());
-  const messages = Array.from({ length: 5 }, (_, i) => ({
-    role: "user" as const,
-    content: `${i}語`.repeat(50_000),
-  }));
+  const messages = Array.from({ length: 5 }, (_, i) => ({ role: "user" as const, content: `${i}語`.repeat(50_000) }));
   expect((await read(upstream.generate({ ...PROMPT, messages }, NEVER))).text).toBe(DEFAULT_REPLY.pieces.join(""));
   expect(fake.calls[0]?.body.messages).toEqual(messages);
   await upstream.close();

@@ -52,10 +52,7 @@ describe.each(WIRES)("$name", (wire) => {
   const isJson = wire.contentType.includes("json");
 
   test("a valid reply is read with its finish reason and its usage", async () => {
-    expect(await ask(reply())).toMatchObject({
-      ...GOOD,
-      done: { finishReason: "stop", usage: { input: 11, output: 4 } },
-    });
+    expect(await ask(reply())).toMatchObject({ ...GOOD, done: { finishReason: "stop", usage: { input: 11, output: 4 } } });
     expect(await ask(reply({ finishReason: "length" }))).toMatchObject({ done: { finishReason: "length" } });
   });
 

@@ -3,9 +3,7 @@ import { OpenaiReader } from "../../src/upstreams/openai/reader.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
 import { replyOf } from "./support.ts";
 
-const openai = {
-  createReader: (reply: ConstructorParameters<typeof OpenaiReader>[0]) => new OpenaiReader(reply),
-};
+const openai = { createReader: (reply: ConstructorParameters<typeof OpenaiReader>[0]) => new OpenaiReader(reply) };
 
 /** A reply of these deltas, with a finish reason and the usual end. */
 function streamed(deltas: readonly object[], reason = "stop", maxTokens?: number) {

@@ -56,10 +56,7 @@ test("tools, calls, results, images and options are sent", async () => {
     frequency_penalty: -1,
     reasoning_effort: "low",
     tools: [
-      {
-        type: "function",
-        function: { name: "look", description: "Looks.", parameters: { type: "object" }, strict: true },
-      },
+      { type: "function", function: { name: "look", description: "Looks.", parameters: { type: "object" }, strict: true } },
       { type: "function", function: { name: "wait" } },
     ],
     tool_choice: { type: "function", function: { name: "look" } },
@@ -74,10 +71,7 @@ test("top_k and earlier reasoning are sent if the model lists them", async () =>
   const { body } = openaiDialect;
   const traits = { capabilities: [], extraFields: ["top_k", "reasoning_content"] };
   const sentBody = body(promptOf({ messages: AGENT.messages, options: { topK: 5 }, traits }), "m");
-  expect(sentBody).toMatchObject({
-    top_k: 5,
-    messages: [{}, { reasoning_content: "Hm.", tool_calls: [{}] }, {}, {}, {}],
-  });
+  expect(sentBody).toMatchObject({ top_k: 5, messages: [{}, { reasoning_content: "Hm.", tool_calls: [{}] }, {}, {}, {}] });
 });
 
 test("a message with only reasoning is not sent, unless the model lists it", async () => {
@@ -111,10 +105,7 @@ test("parts that are all texts are sent as one text, with every role", async () 
 });
 
 test("without tools, fields about tools are not sent", async () => {
-  const { body } = await sent({
-    ...PROMPT,
-    options: { toolChoice: { kind: "none" }, parallelToolCalls: true },
-  });
+  const { body } = await sent({ ...PROMPT, options: { toolChoice: { kind: "none" }, parallelToolCalls: true } });
   expect(Object.keys(body)).not.toContain("tool_choice");
   expect(Object.keys(body)).not.toContain("parallel_tool_calls");
 });

@@ -148,13 +148,7 @@ test("a reply that is not streamed has all of it", () => {
     status: "completed",
     error: null,
     output: [
-      {
-        type: "reasoning",
-        id: "rs_1",
-        summary: [],
-        content: [{ type: "reasoning_text", text: "Hm." }],
-        encrypted_content: "e",
-      },
+      { type: "reasoning", id: "rs_1", summary: [], content: [{ type: "reasoning_text", text: "Hm." }], encrypted_content: "e" },
       {
         type: "message",
         content: [

@@ -48,13 +48,7 @@ test("tools, calls, results, images and options are sent", async () => {
     top_p: 0.5,
     reasoning: { effort: "low" },
     tools: [
-      {
-        type: "function",
-        name: "look",
-        description: "Looks.",
-        parameters: { type: "object" },
-        strict: true,
-      },
+      { type: "function", name: "look", description: "Looks.", parameters: { type: "object" }, strict: true },
       { type: "function", name: "wait", parameters: { type: "object", properties: {} }, strict: false },
     ],
     tool_choice: { type: "function", name: "look" },
@@ -81,12 +75,7 @@ test("encrypted reasoning is requested of models that reason, and sent back unde
     include: ["reasoning.encrypted_content"],
     input: [
       { role: "user", content: "Go." },
-      {
-        type: "reasoning",
-        id: "rs_1",
-        summary: [{ type: "summary_text", text: "Hm." }],
-        encrypted_content: "e1",
-      },
+      { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "Hm." }], encrypted_content: "e1" },
       { type: "reasoning", summary: [], encrypted_content: "e2" },
       { role: "user" },
     ],

@@ -29,8 +29,5 @@ test("the sandbox runs more concurrent streams than the limit of a model server"
 });
 
 function sandbox() {
-  return new SandboxUpstream({
-    settings: { kind: "sandbox", delayMs: 0 },
-    countPrompt: () => Promise.resolve(1),
-  });
+  return new SandboxUpstream({ settings: { kind: "sandbox", delayMs: 0 }, countPrompt: () => Promise.resolve(1) });
 }

@@ -210,37 +210,6 @@ const SLOTS = { maxRunning: 16, maxWaiting: 80, maxWaitMs: 60_000 };
 const OF_ONE_ACCOUNT = 14;
 
 describe("slots", () => {
-  test("calls beyond the limit wait, and start in order of arrival", async () => {
-    await start({ slots: SLOTS });
-    const gates = Array.from({ length: OF_ONE_ACCOUNT + 2 }, () => Promise.withResolvers<void>());
-    first.next(...gates.map(({ promise }) => replyWhen(promise)));
-    const ended: number[] = [];
-    const calls = gates.map((_, i) => run().then(() => ended.push(i)));
-    await first.until(({ calls: { length } }) => length === OF_ONE_ACCOUNT);
-    expect(runner.status()[0]).toMatchObject({ running: OF_ONE_ACCOUNT, waiting: 2 });
-    gates[0]?.resolve();
-    await first.until(({ calls: { length } }) => length === OF_ONE_ACCOUNT + 1);
-    expect(runner.status()[0]).toMatchObject({ running: OF_ONE_ACCOUNT, waiting: 1 });
-    for (const { resolve } of gates) resolve();
-    await Promise.all(calls);
-    expect(ended[0]).toBe(0);
-    expect(runner.status()[0]).toMatchObject({ running: 0, waiting: 0 });
-    expect(counts()).toEqual([gates.length, 0]);
-  });
-
-  test("an account that uses its whole share leaves a slot for another account", async () => {
-    await start({ slots: SLOTS });
-    const gate = Promise.withResolvers<void>();
-    first.always(replyWhen(gate.promise));
-    const attack = Array.from({ length: 3 * OF_ONE_ACCOUNT }, () => runFor("acct_attacker"));
-    await first.until(({ calls: { length } }) => length === OF_ONE_ACCOUNT);
-    first.next(reply());
-    expect((await runFor("acct_honest")).text).toBe("Hello, world.");
-    expect(first.calls.length).toBe(OF_ONE_ACCOUNT + 1);
-    gate.resolve();
-    for (const { text } of await Promise.all(attack)) expect(text).toBe("Hello, world.");
-  });
-
   test("the queue has room for another account, however many calls of one account wait", async () => {
     await start({ slots: { ...SLOTS, maxWaiting: 16 } });
     const gate = Promise.withResolvers<void>();

@@ -73,12 +73,7 @@ const SCHEMAS: Readonly<Record<string, JsonObject>> = {
       { properties: { b: { enum: [1, 2] } }, required: ["b"] },
     ],
   },
-  "a reference": {
-    $defs: { person: PERSON },
-    type: "object",
-    properties: { p: { $ref: "#/$defs/person" } },
-    required: ["p"],
-  },
+  "a reference": { $defs: { person: PERSON }, type: "object", properties: { p: { $ref: "#/$defs/person" } }, required: ["p"] },
   "a reference with escapes": { $defs: { "a/b~c d": { type: "integer" } }, $ref: "#/$defs/a~1b~0c%20d" },
   "a reference beside keywords": { $defs: { text: { type: "string" } }, $ref: "#/$defs/text", minLength: 9 },
   "a linked list": {
@@ -96,19 +91,11 @@ const SCHEMAS: Readonly<Record<string, JsonObject>> = {
   },
 };
 
+// biome-ignore format: a few lines
 const PATTERNS: readonly string[] = [
-  "^[a-z]+$",
-  "^\\d{3}-\\d{4}$",
-  "^(foo|bar)_[A-Z]{2,}$",
-  "^[^a-z]*x$",
-  "^#[0-9a-fA-F]{6}$",
-  "^\\p{Lu}\\w*$",
-  "^(?:\\+?1[-. ])?\\(\\d{3}\\) ?\\d+$",
-  "^v?(?<major>0|[1-9]\\d*)\\.(0|[1-9]\\d*)$",
-  "^\\u0041\\x42\\/\\.\\$$",
-  "^[\\w.-]+@[\\w-]+\\.[a-z]{2,4}$",
-  "a|b",
-  "^$",
+  "^[a-z]+$", "^\\d{3}-\\d{4}$", "^(foo|bar)_[A-Z]{2,}$", "^[^a-z]*x$", "^#[0-9a-fA-F]{6}$", "^\\p{Lu}\\w*$",
+  "^(?:\\+?1[-. ])?\\(\\d{3}\\) ?\\d+$", "^v?(?<major>0|[1-9]\\d*)\\.(0|[1-9]\\d*)$", "^\\u0041\\x42\\/\\.\\$$",
+  "^[\\w.-]+@[\\w-]+\\.[a-z]{2,4}$", "a|b", "^$",
 ];
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });

@@ -6,12 +6,7 @@ import { runs } from "../support/runs.ts";
 function cut(pieces: readonly string[], stop: readonly string[]) {
   const stops = new StopTexts(stop);
   const passed = pieces.map((piece) => stops.filter(piece));
-  return {
-    text: passed.join("") + stops.flush(),
-    stopped: stops.found !== undefined,
-    found: stops.found,
-    passed,
-  };
+  return { text: passed.join("") + stops.flush(), stopped: stops.found !== undefined, found: stops.found, passed };
 }
 
 test.each([

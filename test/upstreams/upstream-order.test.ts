@@ -11,10 +11,7 @@ const upstreamOf = (n: number, weight?: number): UpstreamSettings => ({
   timeoutMs: 60_000,
   weight,
 });
-const weights = fc.array(fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined }), {
-  minLength: 1,
-  maxLength: 8,
-});
+const weights = fc.array(fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined }), { minLength: 1, maxLength: 8 });
 const KEYS = Array.from({ length: 2_000 }, (_, i) => `key ${i}`);
 const order = (upstreams: readonly UpstreamSettings[], key: string) => orderOf(upstreams, drawByKey("acct_1", key));
 

@@ -39,13 +39,7 @@ const details: Shape<sdk.OutputTokensDetails> = { thinking_tokens: "number" };
 /** Without citations: Anthropic's API leaves them out if there are none, and Vercel's AI SDK refuses null. */
 const textBlock: Shape<Omit<sdk.TextBlock, "citations">> = { type: "string", text: "string" };
 const thinkingBlock: Shape<sdk.ThinkingBlock> = { type: "string", thinking: "string", signature: "string" };
-const useBlock: Shape<sdk.ToolUseBlock> = {
-  type: "string",
-  id: "string",
-  name: "string",
-  input: "object",
-  caller: "object",
-};
+const useBlock: Shape<sdk.ToolUseBlock> = { type: "string", id: "string", name: "string", input: "object", caller: "object" };
 const BLOCKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   text: textBlock,
   thinking: thinkingBlock,
@@ -70,11 +64,7 @@ test.each([
 });
 
 const start: Shape<sdk.RawMessageStartEvent> = { type: "string", message: "object" };
-const blockStart: Shape<sdk.RawContentBlockStartEvent> = {
-  type: "string",
-  index: "number",
-  content_block: "object",
-};
+const blockStart: Shape<sdk.RawContentBlockStartEvent> = { type: "string", index: "number", content_block: "object" };
 const blockDelta: Shape<sdk.RawContentBlockDeltaEvent> = { type: "string", index: "number", delta: "object" };
 const blockStop: Shape<sdk.RawContentBlockStopEvent> = { type: "string", index: "number" };
 const delta: Shape<sdk.RawMessageDeltaEvent> = { type: "string", delta: "object", usage: "object" };

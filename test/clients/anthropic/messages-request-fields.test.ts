@@ -13,10 +13,7 @@ const key = started(() => metered.payer(100_000_000n));
 
 const base = { model: ABLE_MODEL, max_tokens: 2_000, messages: [said("Hello")] };
 const tool: sdk.Tool = { name: "f", input_schema: { type: "object" } };
-const image = {
-  type: "image",
-  source: { type: "base64", media_type: "image/png", data: PNG.toString("base64") },
-} as const;
+const image = { type: "image", source: { type: "base64", media_type: "image/png", data: PNG.toString("base64") } } as const;
 const use = { type: "tool_use", id: "a", name: "f", input: {} } as const;
 const result = { type: "tool_result", tool_use_id: "a" } as const;
 const ephemeral = { type: "ephemeral" } as const;
@@ -62,19 +59,13 @@ const outputConfig: FieldCases<sdk.OutputConfig> = {
   effort: used("max"),
   format: used({ type: "json_schema", schema: { type: "object" } }),
 };
-const outputFormat: FieldCases<sdk.JSONOutputFormat> = {
-  type: used("json_schema"),
-  schema: used({ type: "object" }),
-};
+const outputFormat: FieldCases<sdk.JSONOutputFormat> = { type: used("json_schema"), schema: used({ type: "object" }) };
 const enabled: FieldCases<sdk.ThinkingConfigEnabled> = {
   type: used("enabled"),
   budget_tokens: used(1_024),
   display: refused("omitted"),
 };
-const adaptive: FieldCases<sdk.ThinkingConfigAdaptive> = {
-  type: used("adaptive"),
-  display: refused("omitted"),
-};
+const adaptive: FieldCases<sdk.ThinkingConfigAdaptive> = { type: used("adaptive"), display: refused("omitted") };
 
 const toolFields: FieldCases<sdk.Tool> = {
   type: ignored("custom"),
@@ -88,11 +79,7 @@ const toolFields: FieldCases<sdk.Tool> = {
   defer_loading: refused(true),
   input_examples: refused([{ a: 1 }]),
 };
-const toolChoice: FieldCases<sdk.ToolChoiceTool> = {
-  type: used("tool"),
-  name: used("f"),
-  disable_parallel_tool_use: used(true),
-};
+const toolChoice: FieldCases<sdk.ToolChoiceTool> = { type: used("tool"), name: used("f"), disable_parallel_tool_use: used(true) };
 
 const textBlock: FieldCases<sdk.TextBlockParam> = {
   type: used("text"),
@@ -111,10 +98,7 @@ const thinkingBlock: FieldCases<sdk.ThinkingBlockParam> = {
   thinking: used("a"),
   signature: ignored("a"),
 };
-const redactedBlock: FieldCases<sdk.RedactedThinkingBlockParam> = {
-  type: used("redacted_thinking"),
-  data: used("a"),
-};
+const redactedBlock: FieldCases<sdk.RedactedThinkingBlockParam> = { type: used("redacted_thinking"), data: used("a") };
 const useBlock: FieldCases<sdk.ToolUseBlockParam> = {
   type: used("tool_use"),
   id: used("a"),
@@ -167,21 +151,12 @@ test.each([
     ...base,
     output_config: { format },
   })),
-  ...rowsOf("thinking.", enabled, { type: "enabled", budget_tokens: 1_024 }, (thinking) => ({
-    ...base,
-    thinking,
-  })),
+  ...rowsOf("thinking.", enabled, { type: "enabled", budget_tokens: 1_024 }, (thinking) => ({ ...base, thinking })),
   ...rowsOf("thinking.", adaptive, { type: "adaptive" }, (thinking) => ({ ...base, thinking })),
   ...refusedKinds(thinkings, "thinking.type", (thinking) => ({ ...base, thinking })),
   ...rowsOf("tools[0].", toolFields, tool, inTools),
-  ...refusedKinds(tools, "tools[0].type", (one) => ({
-    ...inTools({ ...tool, ...one }),
-    tool_choice: { type: "any" },
-  })),
-  ...rowsOf("tool_choice.", toolChoice, { type: "tool", name: "f" }, (tool_choice) => ({
-    ...inTools(tool),
-    tool_choice,
-  })),
+  ...refusedKinds(tools, "tools[0].type", (one) => ({ ...inTools({ ...tool, ...one }), tool_choice: { type: "any" } })),
+  ...rowsOf("tool_choice.", toolChoice, { type: "tool", name: "f" }, (tool_choice) => ({ ...inTools(tool), tool_choice })),
   ...refusedKinds(choices, "tool_choice.type", (tool_choice) => ({ ...base, tool_choice })),
   ...rowsOf("messages[0].content[0].", textBlock, { type: "text", text: "a" }, inUser),
   ...rowsOf("messages[0].content[0].", imageBlock, image, inUser),

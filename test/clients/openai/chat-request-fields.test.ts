@@ -88,10 +88,7 @@ const systemMessage: FieldCases<sdk.ChatCompletionSystemMessageParam> = {
   content: used("Hello"),
   name: ignored("a"),
 };
-const developerMessage: FieldCases<sdk.ChatCompletionDeveloperMessageParam> = {
-  ...systemMessage,
-  role: used("developer"),
-};
+const developerMessage: FieldCases<sdk.ChatCompletionDeveloperMessageParam> = { ...systemMessage, role: used("developer") };
 const userMessage: FieldCases<sdk.ChatCompletionUserMessageParam> = {
   role: used("user"),
   content: used([
@@ -125,10 +122,7 @@ const imagePart: FieldCases<sdk.ChatCompletionContentPartImage> = {
   image_url: used(image),
   prompt_cache_breakpoint: ignored({ mode: "explicit" }),
 };
-const imageUrl: FieldCases<sdk.ChatCompletionContentPartImage.ImageURL> = {
-  url: used(image.url),
-  detail: refused("original"),
-};
+const imageUrl: FieldCases<sdk.ChatCompletionContentPartImage.ImageURL> = { url: used(image.url), detail: refused("original") };
 
 const inMessages = (...messages: readonly object[]) => ({ ...chat, messages });
 const inPart = (part: object) => inMessages({ role: "user", content: [part] });
@@ -136,11 +130,7 @@ const inTools = (one: object) => ({ ...chat, tools: [one] });
 
 test.each([
   ...rowsOf("", chatFields, chat),
-  ...rowsOf("stream_options.", streamOptions, {}, (stream_options) => ({
-    ...chat,
-    stream: true,
-    stream_options,
-  })),
+  ...rowsOf("stream_options.", streamOptions, {}, (stream_options) => ({ ...chat, stream: true, stream_options })),
   ...rowsOf("response_format.json_schema.", schemaFields, { name: "a", schema: {} }, (json_schema) => ({
     ...chat,
     response_format: { type: "json_schema", json_schema },

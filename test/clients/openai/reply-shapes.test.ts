@@ -19,36 +19,13 @@ const key = usePaidKey(app);
 const ASKED = "[[tool]] Hello";
 const parameters = { type: "object", properties: { city: { type: "string" } } };
 
-const usage: Shape<CompletionUsage> = {
-  completion_tokens: "number",
-  prompt_tokens: "number",
-  total_tokens: "number",
-};
-const call: Shape<ChatCompletionMessageFunctionToolCall> = {
-  id: "string",
-  type: "string",
-  function: "object",
-};
+const usage: Shape<CompletionUsage> = { completion_tokens: "number", prompt_tokens: "number", total_tokens: "number" };
+const call: Shape<ChatCompletionMessageFunctionToolCall> = { id: "string", type: "string", function: "object" };
 const message: Shape<ChatCompletionMessage> = { role: "string", content: "null", refusal: "null" };
-const choice: Shape<ChatCompletion.Choice> = {
-  index: "number",
-  finish_reason: "string",
-  logprobs: "null",
-  message: "object",
-};
-const completion: Shape<ChatCompletion> = {
-  id: "string",
-  object: "string",
-  created: "number",
-  model: "string",
-  choices: "list",
-};
+const choice: Shape<ChatCompletion.Choice> = { index: "number", finish_reason: "string", logprobs: "null", message: "object" };
+const completion: Shape<ChatCompletion> = { id: "string", object: "string", created: "number", model: "string", choices: "list" };
 const chunk: Shape<ChatCompletionChunk> = completion;
-const chunkChoice: Shape<ChatCompletionChunk.Choice> = {
-  index: "number",
-  delta: "object",
-  finish_reason: "null",
-};
+const chunkChoice: Shape<ChatCompletionChunk.Choice> = { index: "number", delta: "object", finish_reason: "null" };
 
 const chat = {
   model: SMALL,
@@ -86,12 +63,7 @@ test("the chunks of a chat completion", async () => {
 
 test("a text completion", async () => {
   const shape: Shape<Completion> = completion;
-  const choiceShape: Shape<CompletionChoice> = {
-    index: "number",
-    finish_reason: "string",
-    logprobs: "null",
-    text: "string",
-  };
+  const choiceShape: Shape<CompletionChoice> = { index: "number", finish_reason: "string", logprobs: "null", text: "string" };
   const reply = await openAi(app, key).completions.create({ model: SMALL, prompt: "Hello" });
   expectShape(reply, shape);
   expectShape(reply.choices[0], choiceShape);
@@ -99,12 +71,7 @@ test("a text completion", async () => {
 });
 
 test("embeddings", async () => {
-  const shape: Shape<CreateEmbeddingResponse> = {
-    object: "string",
-    data: "list",
-    model: "string",
-    usage: "object",
-  };
+  const shape: Shape<CreateEmbeddingResponse> = { object: "string", data: "list", model: "string", usage: "object" };
   const item: Shape<Embedding> = { object: "string", index: "number", embedding: "list" };
   const total: Shape<CreateEmbeddingResponse.Usage> = { prompt_tokens: "number", total_tokens: "number" };
   const reply = await openAi(app, key).embeddings.create({ model: "vx-sandbox-embed", input: "a" });
@@ -138,10 +105,7 @@ const responseUsage: Shape<sdk.ResponseUsage> = {
   output_tokens_details: "object",
   total_tokens: "number",
 };
-const inputDetails: Shape<sdk.ResponseUsage.InputTokensDetails> = {
-  cache_write_tokens: "number",
-  cached_tokens: "number",
-};
+const inputDetails: Shape<sdk.ResponseUsage.InputTokensDetails> = { cache_write_tokens: "number", cached_tokens: "number" };
 const outputDetails: Shape<sdk.ResponseUsage.OutputTokensDetails> = { reasoning_tokens: "number" };
 
 const messageItem: Shape<sdk.ResponseOutputMessage> = {
@@ -152,12 +116,7 @@ const messageItem: Shape<sdk.ResponseOutputMessage> = {
   content: "list",
 };
 const textPart: Shape<sdk.ResponseOutputText> = { type: "string", text: "string", annotations: "list" };
-const callItem: Shape<sdk.ResponseFunctionToolCall> = {
-  type: "string",
-  call_id: "string",
-  name: "string",
-  arguments: "string",
-};
+const callItem: Shape<sdk.ResponseFunctionToolCall> = { type: "string", call_id: "string", name: "string", arguments: "string" };
 const reasoningItem: Shape<sdk.ResponseReasoningItem> = { type: "string", id: "string", summary: "list" };
 const ITEMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   message: messageItem,
@@ -191,12 +150,7 @@ test.each([
 type EventShape<Type extends sdk.ResponseStreamEvent["type"]> = Shape<Extract<sdk.ResponseStreamEvent, { type: Type }>>;
 type EventShapes<Types extends sdk.ResponseStreamEvent["type"]> = { readonly [Type in Types]: EventShape<Type> };
 
-const place = {
-  type: "string",
-  item_id: "string",
-  output_index: "number",
-  sequence_number: "number",
-} as const;
+const place = { type: "string", item_id: "string", output_index: "number", sequence_number: "number" } as const;
 const whole = { type: "string", response: "object", sequence_number: "number" } as const;
 const item = { type: "string", item: "object", output_index: "number", sequence_number: "number" } as const;
 const EVENTS: EventShapes<

@@ -61,10 +61,7 @@ const reasoning: FieldCases<Reasoning> = {
   summary: shown("auto"),
 };
 
-const text: FieldCases<sdk.ResponseTextConfig> = {
-  format: ignored({ type: "text" }),
-  verbosity: refused("low"),
-};
+const text: FieldCases<sdk.ResponseTextConfig> = { format: ignored({ type: "text" }), verbosity: refused("low") };
 
 const schemaFormat: FieldCases<sdk.ResponseFormatTextJSONSchemaConfig> = {
   type: used("json_schema"),
@@ -180,11 +177,7 @@ const result = { type: "function_call_output", call_id: "a", output: "a" };
 
 test.each([
   ...rowsOf("", fields, base),
-  ...rowsOf("stream_options.", streamOptions, {}, (stream_options) => ({
-    ...base,
-    stream: true,
-    stream_options,
-  })),
+  ...rowsOf("stream_options.", streamOptions, {}, (stream_options) => ({ ...base, stream: true, stream_options })),
   ...rowsOf("reasoning.", reasoning, {}, (one) => ({ ...base, reasoning: one })),
   ...rowsOf("text.", text, {}, (one) => ({ ...base, text: one })),
   ...rowsOf("text.format.", schemaFormat, { type: "json_schema", name: "a", schema: {} }, (format) => ({
