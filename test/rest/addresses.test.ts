@@ -5,6 +5,7 @@ import { developerMethods } from "../support/any-method.ts";
 import { expectNoFailures, useTestApp } from "../support/app.ts";
 import { useTestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
+import { sendHttp1 } from "../support/raw.ts";
 import { talk } from "../support/tcp.ts";
 import { checkEnvelope, expectAnthropicError, expectError, https, JSON_BODY } from "./answers.ts";
 
@@ -12,9 +13,7 @@ const app = useTestApp();
 const key = useTestKey(app);
 expectNoFailures(app);
 
-/** Of both versions of HTTP; the forms of requests are read from either in the same way. */
-const [{ send }] = https;
-const call = (method: string, path: string, headers: Record<string, string> = {}, over = send) =>
+const call = (method: string, path: string, headers: Record<string, string> = {}, over = sendHttp1) =>
   over(app.url, { method, path, headers: { ...bearer(key.secret), ...headers } });
 
 // biome-ignore format: a few lines
@@ -64,10 +63,10 @@ test("every path of every method returns 401 without a key and with an invalid k
     const expectRefusal = surfaceOf(method.parent) === "anthropic" ? expectAnthropicError : expectError;
     for (const { verb, path, selectedByHeader } of httpBindings(method)) {
       const selected = selectedByHeader === "" ? {} : { [selectedByHeader]: "2023-06-01" };
-      const without = await send(app.url, { method: verb, path, headers: { ...JSON_BODY, ...selected } });
+      const without = await sendHttp1(app.url, { method: verb, path, headers: { ...JSON_BODY, ...selected } });
       expectRefusal(without, "missing_api_key");
       expect(without.headers["www-authenticate"]).toBe("Bearer");
-      const wrong = await send(app.url, { method: verb, path, headers: { ...bearer(`${key.secret}x`), ...selected } });
+      const wrong = await sendHttp1(app.url, { method: verb, path, headers: { ...bearer(`${key.secret}x`), ...selected } });
       expectRefusal(wrong, "invalid_api_key");
       expect(wrong.headers["www-authenticate"]).toBe("Bearer");
     }
@@ -81,7 +80,7 @@ test.each([
   ["OPTIONS", "/v1/me"],
   ["POST", "/v1/me"],
 ])("%s %s without a key returns 401, so that it does not reveal routes", async (method, path) => {
-  expectError(await send(app.url, { method, path }), "missing_api_key");
+  expectError(await sendHttp1(app.url, { method, path }), "missing_api_key");
 });
 
 test.each(https.flatMap((http) => ["/v1/me", "/v1/keys", "/v1/ledger"].map((path) => ({ ...http, path }))))(

@@ -5,8 +5,9 @@ import { afterEach, describe, expect, test } from "vitest";
 import { Surface } from "../../gen/vx/options/v1/options_pb.js";
 import { generateKey } from "../../src/domain/credentials.ts";
 import type { Lane } from "../../src/domain/lane.ts";
+import { sendHttp1 } from "../support/raw.ts";
 import { started } from "../support/started.ts";
-import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
+import { expectError, JSON_BODY, jsonOf } from "./answers.ts";
 import { type MethodSpec, testFile } from "./descriptors.ts";
 import { mount } from "./mount.ts";
 
@@ -42,10 +43,8 @@ afterEach(() => {
 const EXTRA = { top_k: 5, chat_template_kwargs: { enable: [true, null, "x"] }, __proto__x: 1 };
 const MANY = Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`name_${i}`, i]));
 
-/** Of both versions of HTTP; the forms of requests are read from either in the same way. */
-const [{ send }] = https;
 const say = (body: unknown, path = "/v1/say") =>
-  send(mounted.url, { path, headers: JSON_BODY, body: typeof body === "string" ? body : JSON.stringify(body) });
+  sendHttp1(mounted.url, { path, headers: JSON_BODY, body: typeof body === "string" ? body : JSON.stringify(body) });
 
 test.each(["/v1/say", "/test.v1.TestService/Say"])("unknown names of a body at %s are collected", async (path) => {
   expect((await say({ model: "m", ...EXTRA }, path)).status).toBe(200);

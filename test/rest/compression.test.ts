@@ -4,6 +4,7 @@ import { chooseEncoding } from "../../src/server/wire/compress.ts";
 import { useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, useTestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
+import { sendHttp1 } from "../support/raw.ts";
 import { https } from "./answers.ts";
 
 const app = useTestApp();
@@ -38,10 +39,8 @@ test.each([
   expect(chooseEncoding(accepted === undefined ? [] : [accepted])).toBe(encoding);
 });
 
-/** Of both versions of HTTP; the forms of requests are read from either in the same way. */
-const [{ send }] = https;
 const get = (path: string, headers: Record<string, string> = {}) =>
-  send(app.url, { method: "GET", path, headers: { ...bearer(key.secret), ...headers } });
+  sendHttp1(app.url, { method: "GET", path, headers: { ...bearer(key.secret), ...headers } });
 
 test("a list is compressed with the preferred encoding and decompresses to the same list", async () => {
   const plain = await get("/v1/keys?page_size=5", { "accept-encoding": "identity" });

@@ -12,8 +12,6 @@ const app = useTestApp();
 const key = useTestKey(app);
 expectNoFailures(app);
 
-const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
-
 function head(line: string, headers: string[], secret = key.secret): string {
   const all = ["host: vx", `authorization: Bearer ${secret}`, "content-type: application/json", ...headers];
   return `${line} HTTP/1.1\r\n${all.join("\r\n")}\r\n\r\n`;
@@ -25,9 +23,8 @@ describe("Expect: 100-continue over HTTP/1.1", () => {
   test("an admitted call gets 100 Continue, then the response", async () => {
     for (const line of ["POST /v1/keys", "POST /vx.v1.KeyService/CreateKey"]) {
       const body = JSON.stringify({ name: randomUUID() });
-      expect(await converse(app.url, head(line, expecting(body)), body)).toMatch(
-        /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n[\s\S]*vx_live_/,
-      );
+      const { text } = await talk(app.url, [head(line, expecting(body)), body], /\}$/);
+      expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n[\s\S]*vx_live_/);
     }
   });
 
@@ -100,27 +97,6 @@ describe("responses before the body is complete", () => {
     expect((await send(app.url, { path: "/v1/generate", headers, withoutBody: true })).status).toBe(401);
   });
 });
-
-/** Sends the head, and the body after 100 Continue. Returns all bytes of the response. */
-async function converse(url: string, request: string, body: string): Promise<string> {
-  const { hostname, port } = new URL(url);
-  const socket = connectTcp(Number(port), hostname);
-  let text = "";
-  try {
-    return await new Promise((resolve, reject) => {
-      socket.on("error", reject);
-      socket.on("close", () => reject(new Error(text)));
-      socket.on("data", (chunk: Buffer) => {
-        text += chunk.toString("latin1");
-        if (text === CONTINUE) socket.write(body);
-        else if (text.endsWith("}")) resolve(text);
-      });
-      socket.write(request);
-    });
-  } finally {
-    socket.destroy();
-  }
-}
 
 /** Reads the response while it sends the whole announced body in pieces. */
 function sendSlowly(url: string, request: string, bytes: number): Promise<{ text: string; error?: string }> {

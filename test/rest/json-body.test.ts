@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 import { expectNoFailures, useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf, useTestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
+import { sendHttp1 } from "../support/raw.ts";
 import { talk } from "../support/tcp.ts";
-import { expectError, expectInvalid, https, JSON_BODY, jsonOf } from "./answers.ts";
+import { expectError, expectInvalid, JSON_BODY, jsonOf } from "./answers.ts";
 
 const app = useTestApp();
 const key = useTestKey(app);
@@ -19,10 +20,8 @@ test.each([
   expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
 });
 
-/** Of both versions of HTTP; the forms of requests are read from either in the same way. */
-const [{ send }] = https;
 const post = (path: string, body: string | Uint8Array) =>
-  send(app.url, { path, headers: { ...JSON_BODY, ...bearer(key.secret) }, body });
+  sendHttp1(app.url, { path, headers: { ...JSON_BODY, ...bearer(key.secret) }, body });
 const generate = (body: string | Uint8Array) => post("/v1/generate", body);
 
 const valid = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
@@ -49,7 +48,7 @@ test("an empty body is an empty object", async () => {
 
 test("an empty body needs no content type", async () => {
   const { id } = await createTestKey(operatorOf(app), { accountId: key.accountId });
-  const answer = await send(app.url, { path: `/v1/keys/${id}:revoke`, headers: bearer(key.secret), body: "" });
+  const answer = await sendHttp1(app.url, { path: `/v1/keys/${id}:revoke`, headers: bearer(key.secret), body: "" });
   expect(jsonOf(answer).api_key).toMatchObject({ id, state: "revoked" });
 });
 
@@ -187,7 +186,7 @@ test.each(["GET /v1/me", "GET /v1/keys", "DELETE /v1/keys/key_x"])("%s rejects a
   const [method, path] = address.split(" ") as [string, string];
   for (const body of ["{}", "x", " "]) {
     const headers = { ...JSON_BODY, ...bearer(key.secret), "content-length": String(body.length) };
-    const answer = await send(app.url, { method, path, headers, body });
+    const answer = await sendHttp1(app.url, { method, path, headers, body });
     expect(expectError(answer, "invalid_argument").message).toMatch(/does not take a request body/);
   }
 });

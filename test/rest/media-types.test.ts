@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { expectNoFailures, useOwnApp } from "../support/app.ts";
 import { useTestKey } from "../support/fixtures.ts";
 import { bearer } from "../support/protocols.ts";
+import { sendHttp1 } from "../support/raw.ts";
 import { expectError, https, JSON_BODY, jsonOf } from "./answers.ts";
 
 const MAX_BYTES = 4_096;
@@ -12,9 +13,7 @@ const app = useOwnApp({ env: { VX_MAX_BODY_BYTES: String(MAX_BYTES) } });
 const key = useTestKey(app);
 expectNoFailures(app);
 
-/** Of both versions of HTTP; the forms of requests are read from either in the same way. */
-const [{ send }] = https;
-const post = (body: string | Uint8Array, headers: Record<string, string | string[]>, over = send) =>
+const post = (body: string | Uint8Array, headers: Record<string, string | string[]>, over = sendHttp1) =>
   over(app.url, { path: "/v1/keys", headers: { ...bearer(key.secret), ...headers }, body });
 
 test.each([

@@ -54,6 +54,10 @@ async function reply(socket: Socket): Promise<string> {
   return text;
 }
 
+async function untilHeld(): Promise<void> {
+  while (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
+}
+
 async function connectionsAreRefused(): Promise<void> {
   for (let isRefused = false; !isRefused; ) {
     const socket = connectTcp(port, "127.0.0.1");
@@ -91,7 +95,7 @@ test("the response to a request that runs when the listener closes is the last o
   await open({ idleWhileStoppingMs: 60_000 }, true);
   const socket = await dial();
   socket.write(GET);
-  while (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await untilHeld();
   const closed = closeGracefully();
   for (const response of held) send(response, 200, "text/plain", "served");
   expect(await reply(socket)).toMatch(/connection: close/i);
@@ -102,7 +106,7 @@ test("a stream whose headers were sent before leaves its connection open for one
   await open({ idleWhileStoppingMs: 60_000 }, true);
   const socket = await dial();
   socket.write(GET);
-  while (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await untilHeld();
   const [stream] = held.splice(0) as [ServerResponse];
   stream.write("part");
   await once(socket, "data");
@@ -111,7 +115,7 @@ test("a stream whose headers were sent before leaves its connection open for one
   stream.end("the rest");
   await once(socket, "data");
   socket.write(GET);
-  while (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await untilHeld();
   for (const response of held) send(response, 200, "text/plain", "served");
   expect(await reply(socket)).toMatch(/connection: close/i);
   await closed;

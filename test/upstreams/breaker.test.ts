@@ -3,7 +3,7 @@ import type { Model } from "../../src/domain/model.ts";
 import { Breaker, type Pass } from "../../src/upstreams/runner/breaker.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
 import { hangUpAfter, refuse, reply, replyWhen, resetAtOnce, silent } from "../support/fake-upstreams/behaviours.ts";
-import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { type Behaviour, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { createTestRunner, modelOf, type TestRunner } from "./runner-support.ts";
 import { callOf, NEVER, read } from "./support.ts";
 
@@ -39,6 +39,19 @@ async function fail(accountId = "acct_1", behaviour = refuse(500)) {
   expect((await run(accountId)).failure).toMatchObject({ reason: "upstream_error" });
   // A blocked account does not use all of them.
   fake.forgetNext();
+}
+
+/** A call that has reached the upstream, which behaves like this once the call is released. */
+async function holdCall(accountId: string, behaviour: Behaviour, signal = NEVER) {
+  const gate = Promise.withResolvers<void>();
+  const { length } = fake.calls;
+  fake.next(async (turn) => {
+    await gate.promise;
+    await behaviour(turn);
+  });
+  const outcome = run(accountId, signal);
+  await fake.until(({ calls }) => calls.length === length + 1);
+  return { outcome, release: gate.resolve };
 }
 
 /** Opens the shared circuit with failures of several accounts. */
@@ -241,18 +254,12 @@ describe("the probe", () => {
     await breakIt();
     runner.advance(OPEN_MS);
     expect(state()).toBe("half_open");
-    const gate = Promise.withResolvers<void>();
+    const probe = await holdCall("acct_honest", reply());
     const { length } = fake.calls;
-    fake.next(async (turn) => {
-      await gate.promise;
-      await reply()(turn);
-    });
-    const probe = run("acct_honest");
-    await fake.until(({ calls }) => calls.length === length + 1);
     await run("acct_other");
-    expect(fake.calls.length).toBe(length + 1);
-    gate.resolve();
-    expect((await probe).text).toBe(TEXT);
+    expect(fake.calls.length).toBe(length);
+    probe.release();
+    expect((await probe.outcome).text).toBe(TEXT);
     expect(state()).toBe("closed");
     for (let i = 0; i < FAILURES; i++) expect((await run(`acct_failing_${i}`)).text).toBe(TEXT);
   });
@@ -269,14 +276,11 @@ describe("the probe", () => {
   test("of an account whose last call failed does not prevent the shared probe", async () => {
     await breakIt();
     runner.advance(OPEN_MS);
-    fake.next(silent);
     const leaving = new AbortController();
-    const { length } = fake.calls;
-    const attack = run("acct_failing_0", leaving.signal);
-    await fake.until(({ calls }) => calls.length === length + 1);
+    const attack = await holdCall("acct_failing_0", silent, leaving.signal);
     expect((await run("acct_honest")).text).toBe(TEXT);
     leaving.abort(new Error("gone"));
-    await attack;
+    await attack.outcome;
   });
 
   test("of an account whose last call failed unblocks all accounts when it gets a reply", async () => {
@@ -310,21 +314,15 @@ describe("the probe", () => {
   ])("blocks no account if it fails %s after a reply to another call", async (_, behaviour) => {
     await breakIt();
     runner.advance(OPEN_MS);
-    const gate = Promise.withResolvers<void>();
+    const slow = await holdCall("acct_slow", behaviour);
     const { length } = fake.calls;
-    fake.next(async (turn) => {
-      await gate.promise;
-      await behaviour(turn);
-    });
-    const slow = run("acct_slow");
-    await fake.until(({ calls }) => calls.length === length + 1);
     await run("acct_honest");
-    expect(fake.calls.length).toBe(length + 1);
+    expect(fake.calls.length).toBe(length);
     runner.advance(LIMITS.breaker.maxOpenMs);
     expect((await run("acct_honest")).text).toBe(TEXT);
     runner.advance(HEALTHY_MS);
-    gate.resolve();
-    await slow;
+    slow.release();
+    await slow.outcome;
     expect(state()).toBe("closed");
     expect((await run("acct_honest")).text).toBe(TEXT);
   });
@@ -333,28 +331,18 @@ describe("the probe", () => {
     await breakIt();
     runner.advance(OPEN_MS);
     const leaving = new AbortController();
-    const { length } = fake.calls;
-    fake.next(silent, reply());
-    const probe = run("acct_honest", leaving.signal);
-    await fake.until(({ calls }) => calls.length === length + 1);
+    const probe = await holdCall("acct_honest", silent, leaving.signal);
     leaving.abort(new Error("gone"));
-    await probe;
+    await probe.outcome;
     expect((await run("acct_honest")).text).toBe(TEXT);
   });
 
   test("is not needed when an earlier call is refused: the circuit closes", async () => {
-    const gate = Promise.withResolvers<void>();
-    fake.next(async (turn) => {
-      await gate.promise;
-      await refuse(400)(turn);
-    });
-    const { length } = fake.calls;
-    const before = run("acct_before");
-    await fake.until(({ calls }) => calls.length === length + 1);
+    const before = await holdCall("acct_before", refuse(400));
     await breakIt();
     runner.advance(OPEN_MS);
-    gate.resolve();
-    await before;
+    before.release();
+    await before.outcome;
     // A refusal shows that the upstream works.
     expect(state()).toBe("closed");
   });

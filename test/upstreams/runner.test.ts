@@ -210,6 +210,15 @@ const SLOTS = { maxRunning: 16, maxWaiting: 80, maxWaitMs: 60_000 };
 const OF_ONE_ACCOUNT = 14;
 
 describe("slots", () => {
+  /** Starts a call that gets its reply when the gate opens. */
+  const runOne = async () => {
+    const gate = Promise.withResolvers<void>();
+    first.next(replyWhen(gate.promise));
+    const one = run();
+    await first.until(({ calls }) => calls.length === 1);
+    return { one, gate };
+  };
+
   test("the queue has room for another account, however many calls of one account wait", async () => {
     await start({ slots: { ...SLOTS, maxWaiting: 16 } });
     const gate = Promise.withResolvers<void>();
@@ -244,10 +253,7 @@ describe("slots", () => {
 
   test("a wait of maxWaitMs moves the call to the next upstream", async () => {
     await start({ slots: { maxRunning: 2, maxWaiting: 2, maxWaitMs: 5 } });
-    const gate = Promise.withResolvers<void>();
-    first.next(replyWhen(gate.promise));
-    const one = run();
-    await first.until(({ calls }) => calls.length === 1);
+    const { one, gate } = await runOne();
     expect((await run()).text).toBe("from the second");
     gate.resolve();
     expect((await one).text).toBe("Hello, world.");
@@ -255,11 +261,8 @@ describe("slots", () => {
 
   test("a call aborted while waiting takes no slot", async () => {
     await start({ slots: { maxRunning: 2, maxWaiting: 2, maxWaitMs: 60_000 } });
-    const gate = Promise.withResolvers<void>();
     const leaving = new AbortController();
-    first.next(replyWhen(gate.promise));
-    const one = run();
-    await first.until(({ calls }) => calls.length === 1);
+    const { one, gate } = await runOne();
     const other = run(leaving.signal);
     leaving.abort(new Error("gone"));
     expect((await other).failure).toEqual(new Error("gone"));
