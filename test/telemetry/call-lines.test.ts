@@ -73,7 +73,7 @@ const nameOf = (upstream: FakeUpstream) => `openai 127.0.0.1:${upstream.port}/v1
 
 const optionsOf = (requestId: string, signal?: AbortSignal) => ({
   secret: key.secret,
-  headers: { "x-request-id": requestId, traceparent: `00-${TRACE}-00f067aa0ba902b7-01` },
+  headers: { referer: key.secret, "x-request-id": requestId, traceparent: `00-${TRACE}-00f067aa0ba902b7-01` },
   ...(signal ? { signal } : {}),
 });
 

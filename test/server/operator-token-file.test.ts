@@ -3,11 +3,11 @@ import { describe, expect, test, vi } from "vitest";
 import { AdminTokens } from "../../src/app/admin-tokens.ts";
 import { ConfigError } from "../../src/app/start-error.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { inDataFolder, startHere, useDataFolder } from "../operations/server-process.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { bearer } from "../support/protocols.ts";
 import { sendHttp1 } from "../support/raw.ts";
 import { started } from "../support/started.ts";
-import { inDataFolder, startHere, useDataFolder } from "./server-process.ts";
 
 const [OLD, NEW] = ["old-operator-token-1", "new-operator-token-2"];
 
