@@ -93,7 +93,7 @@ describe.skipIf(problem !== undefined)("an OpenTelemetry collector", { timeout: 
       OTEL_SERVICE_NAME: "vx-tests",
     });
     url = await server.line(/^vx ready on (\S+)$/m);
-    const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
+    const adminUrl = server.adminUrl();
     key = await createPaidKey(operatorOf({ adminUrl } as never));
   }
 

@@ -109,7 +109,7 @@ describe.skipIf(problem !== undefined)("a Prometheus that scrapes a server", { t
       VX_WORKERS: "2",
     });
     const url = await server.line(/^vx ready on (\S+)$/m);
-    const adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
+    const adminUrl = server.adminUrl();
     const operator = operatorOf({ adminUrl } as never);
     const key = await createPaidKey(operator);
     await operator.audit({});

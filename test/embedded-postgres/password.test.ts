@@ -3,7 +3,6 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { afterEach, describe, expect, test } from "vitest";
 import { runProgram } from "../../src/embedded-postgres/run-program.ts";
-import { ownUid } from "../../src/embedded-postgres/server-user.ts";
 import { loginTo } from "../support/embedded.ts";
 import {
   cleanUp,
@@ -36,24 +35,8 @@ async function tryToLogIn(server: Started, username: string, password: string): 
 const refused = "28P01";
 
 describe("the password of the embedded database", patient, () => {
-  test("is generated at the first start, kept, and readable only by the owner of the file", async () => {
-    const dataDir = await makeFolder();
-    const first = await start(dataDir);
-    const path = join(dataDir, "postgres-password");
-    expect(await stat(path)).toMatchObject({ uid: ownUid(), mode: 0o100600 });
-    expect((await readFile(path, "utf8")).trim()).toBe(first.password);
-    expect(first.password).toMatch(/^[\w-]{43}$/);
-    await first.stop();
-    const second = await start(dataDir);
-    expect(second.password).toBe(first.password);
-    expect(await tryToLogIn(second, "postgres", second.password)).toBe("postgres");
-
-    const other = await start(await makeDataFolder());
-    expect(other.password).not.toBe(first.password);
-  });
-
   test("is required for every login, differs for each role, appears in no log, and PostgreSQL stores only its verifier", async () => {
-    const server = await start(await makeFolder());
+    const server = await start(await makeDataFolder());
     await query(server, "CREATE ROLE app LOGIN");
     expect(await tryToLogIn(server, "app", server.passwordOf("app"))).toBe(refused);
     await query(server, `ALTER ROLE app PASSWORD '${server.verifierOf("app")}'`);

@@ -46,21 +46,12 @@ async function cloneInto(folder: string): Promise<string> {
 }
 
 describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient, () => {
-  test("PostgreSQL runs as an unprivileged user, and root keeps the data folder", async () => {
-    const dataDir = await makeFolder();
-    await writeFile(join(dataDir, "admin-token"), "secret", { mode: 0o600 });
-    const server = await start(dataDir);
-    expect((await stat(`/proc/${await postmasterPid(server)}`)).uid).toBe(unprivilegedUid);
-    expect((await stat(server.clusterDir)).uid).toBe(unprivilegedUid);
-    expect(await stat(dataDir)).toMatchObject({ uid: 0, mode: 0o40755 });
-    expect(await stat(join(dataDir, "admin-token"))).toMatchObject({ uid: 0, mode: 0o100600 });
-  });
-
-  test("without a dedicated system user the database runs as `nobody`, with a warning", async () => {
+  test("without a dedicated system user the database runs as `nobody`, with a warning, who can pass through a data folder that root creates under umask 077", async () => {
     const path = await makeFolder();
     await writeFile(join(path, "id"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
-    const dataDir = await makeFolder();
-    const owner = await launchOwner(dataDir, { path }).ready;
+    const dataDir = join(await makeFolder(), "a", "b");
+    const owner = await launchOwner(dataDir, { path, umask: "077" }).ready;
+    expect(owner.report).toMatchObject({ adopted: false, clusterDir: join(dataDir, "postgres") });
     expect((await stat(`/proc/${await postmasterPid(owner.report)}`)).uid).toBe(65534);
     expect(owner.report.said[0]).toMatch(/^warning: the database runs as uid 65534, .*system user 'vx'/);
     await owner.kill();
@@ -70,51 +61,36 @@ describe.skipIf(!isRoot)("started by root (skipped: this is not root)", patient,
     expect(server.said[0]).toMatch(/^warning: the database runs as uid 65534/);
   });
 
-  test("a database whose data folder only root can reach is stored elsewhere, and found again", async () => {
-    const dataDir = join(await makeFolder(0o700), ".vx");
-    const server = await start(dataDir);
-    const home = dirname(server.clusterDir);
-    removeAtEnd(home);
-    expect(home).toMatch(/^\/var\/lib\/vx\/vx-embedded-\w+-[0-9a-f]{12}$/);
-    expect(server.said[0]).toContain(`the database is in ${home}`);
-    await query(server, "create table kept as select 42 as answer");
-    await server.stop();
-
-    // Also if the folder has become accessible since.
-    await chmod(dirname(dataDir), 0o755);
-    const again = await start(dataDir);
-    expect(again.clusterDir).toBe(server.clusterDir);
-    expect(await query(again, "select answer from kept")).toEqual([{ answer: 42 }]);
-    await again.stop();
-    expect(await processesIn(home)).toEqual([]);
-  });
-
-  test("binaries that only root can reach are copied, and a damaged copy is replaced", async () => {
+  test("a database and binaries that only root can reach are stored elsewhere, and found again; a damaged copy is replaced", async () => {
     const folder = await makeFolder(0o700);
     const script = await cloneInto(folder);
-    const owner = await launchOwner(join(folder, ".vx"), { script }).ready;
-    const home = dirname(owner.report.clusterDir);
+    const dataDir = join(folder, ".vx");
+    const { report, kill } = await launchOwner(dataDir, { script }).ready;
+    const home = dirname(report.clusterDir);
     removeAtEnd(home);
-    expect(owner.report.error).toBeUndefined();
-    expect(owner.report.said.join("\n")).toContain(`binaries were copied to ${home}/binaries-`);
-    await owner.kill();
-    const server = await start(join(folder, ".vx"));
+    expect(home).toMatch(/^\/var\/lib\/vx\/vx-embedded-\w+-[0-9a-f]{12}$/);
+    expect(report.error).toBeUndefined();
+    expect(report.said[0]).toContain(`the database is in ${home}`);
+    expect(report.said.join("\n")).toContain(`binaries were copied to ${home}/binaries-`);
+    await kill();
+    const server = await start(dataDir);
     expect(server.adopted).toBe(true);
+    await query(server, "create table kept as select 42 as answer");
     await server.stop();
 
     const [copy] = (await readdir(home)).filter((name) => name.startsWith("binaries-"));
     await rm(join(home, copy ?? "", "native", "lib"), { recursive: true });
-    const again = await launchOwner(join(folder, ".vx"), { script }).ready;
+    const again = await launchOwner(dataDir, { script }).ready;
     expect(again.report).toMatchObject({ adopted: false });
     await again.kill();
-    expect(await start(join(folder, ".vx"))).toMatchObject({ adopted: true });
-  });
 
-  test("the database's user can pass through a data folder that root creates under umask 077", async () => {
-    const dataDir = join(await makeFolder(), "a", "b");
-    const { report } = await launchOwner(dataDir, { umask: "077" }).ready;
-    expect(report).toMatchObject({ adopted: false, clusterDir: join(dataDir, "postgres") });
-    expect(await start(dataDir)).toMatchObject({ adopted: true });
+    // Also if the folder has become accessible since.
+    await chmod(folder, 0o755);
+    const last = await start(dataDir);
+    expect(last).toMatchObject({ adopted: true, clusterDir: report.clusterDir });
+    expect(await query(last, "select answer from kept")).toEqual([{ answer: 42 }]);
+    await last.stop();
+    expect(await processesIn(home)).toEqual([]);
   });
 
   test("a database that became inaccessible is not replaced by an empty one", async () => {

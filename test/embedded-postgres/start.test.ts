@@ -1,28 +1,40 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { ownUid } from "../../src/embedded-postgres/server-user.ts";
 import { putDatabase } from "../support/data-folder.ts";
-import { cleanUp, makeDataFolder, makeFolder, patient, postmasterPid, query, start } from "./support.ts";
+import { cleanUp, isRoot, makeDataFolder, makeFolder, patient, postmasterPid, query, start } from "./support.ts";
 
 afterEach(cleanUp);
 
 describe("start of the embedded database", patient, () => {
-  test("the first start creates the database with a message; the second finds its rows", async () => {
-    const dataDir = join(await makeFolder(), "data");
+  test("the first start creates the database with a message and a password; the second finds both, in a path of any characters", async () => {
+    const dataDir = join(await makeFolder(), `it's a "folder", дом`);
+    await mkdir(dataDir);
+    await writeFile(join(dataDir, "admin-token"), "secret", { mode: 0o600 });
     const cold = await start(dataDir);
-    expect(cold).toMatchObject({
-      adopted: false,
-      clusterDir: join(dataDir, "postgres"),
-      socketDir: join(dataDir, "run"),
-    });
+    expect(cold).toMatchObject({ adopted: false, clusterDir: join(dataDir, "postgres"), socketDir: join(dataDir, "run") });
     expect(cold.said).toEqual([`creating the database in ${dataDir}/postgres (first start only) …`]);
+    const file = join(dataDir, "postgres-password");
+    expect(await stat(file)).toMatchObject({ uid: ownUid(), mode: 0o100600 });
+    expect((await readFile(file, "utf8")).trim()).toBe(cold.password);
+    expect(cold.password).toMatch(/^[\w-]{43}$/);
+    const other = await start(await makeDataFolder());
+    expect(other.password).not.toBe(cold.password);
+    if (isRoot) {
+      // PostgreSQL runs as an unprivileged user, and root keeps the data folder.
+      expect((await stat(`/proc/${await postmasterPid(cold)}`)).uid).not.toBe(0);
+      expect((await stat(cold.clusterDir)).uid).not.toBe(0);
+      expect(await stat(dataDir)).toMatchObject({ uid: 0, mode: 0o40755 });
+      expect(await stat(join(dataDir, "admin-token"))).toMatchObject({ uid: 0, mode: 0o100600 });
+    }
     await query(cold, "create table kept as select 42 as answer");
     await cold.stop();
 
     const warm = await start(dataDir);
-    expect(warm).toMatchObject({ adopted: false, said: [] });
+    expect(warm).toMatchObject({ adopted: false, said: [], password: cold.password });
     expect(await query(warm, "select answer from kept")).toEqual([{ answer: 42 }]);
-    expect(await readdir(dataDir)).toEqual(["log", "postgres", "postgres-password", "run"]);
+    expect(await readdir(dataDir)).toEqual(["admin-token", "log", "postgres", "postgres-password", "run"]);
   });
 
   test("the database is durable, uses UTF-8, listens only on the unix socket and writes its log", async () => {
@@ -72,14 +84,5 @@ describe("start of the embedded database", patient, () => {
     expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
     await server.stop();
     await expect(stat(server.socketDir)).rejects.toThrow("ENOENT");
-  });
-
-  test("a path can contain spaces, commas, quotes and letters of any script", async () => {
-    const dataDir = join(await makeFolder(), `it's a "folder", дом`);
-    const server = await start(dataDir);
-    expect(server.socketDir).toBe(join(dataDir, "run"));
-    expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
-    await server.stop();
-    expect(await start(dataDir)).toMatchObject({ adopted: false, said: [] });
   });
 });

@@ -56,7 +56,7 @@ async function startServer(protocol: string, port = "0"): Promise<TestServer> {
     VX_SEED_DEMO: "0",
   });
   const address = new URL(await process.line(/^vx ready on (\S+)$/m));
-  const adminUrl = /"admin":"([^"]+)"/.exec(process.stderr())?.[1] ?? "";
+  const adminUrl = process.adminUrl();
   return { process, address, operator: operatorOf({ adminUrl } as never) };
 }
 

@@ -125,43 +125,27 @@ test("lists of all cells are in one order, and pages contain each row once", asy
   for (const half of [(lane: number) => lane < 512, (lane: number) => lane >= 512])
     expect(ids.some((id) => half(laneOfId(id)))).toBe(true);
 
-  type List = (page: { pageSize: number; pageToken: string }) => Promise<{ rows: string[]; next: string }>;
-  const lists: List[] = [
-    async (page) => {
-      const { accounts, nextPageToken } = await operator.listAccounts(page);
-      return { rows: accounts.map(({ id }) => id), next: nextPageToken };
-    },
-    async (page) => {
-      const { accounts, nextPageToken } = await operator.listAccounts({ ...page, search: "test" });
-      return { rows: accounts.map(({ id }) => id), next: nextPageToken };
-    },
-    async (page) => {
-      const { accounts, nextPageToken } = await operator.listAccounts({ ...page, search: "es" });
-      return { rows: accounts.map(({ id }) => id), next: nextPageToken };
-    },
-    async (page) => {
-      const { keys, nextPageToken } = await operator.searchKeys({ ...page, query: "test" });
-      return { rows: keys.map(({ apiKey }) => apiKey?.id ?? ""), next: nextPageToken };
-    },
-    async (page) => {
-      const { keys, nextPageToken } = await operator.searchKeys({ ...page, query: "es" });
-      return { rows: keys.map(({ apiKey }) => apiKey?.id ?? ""), next: nextPageToken };
-    },
-    async (page) => {
-      const { entries, nextPageToken } = await operator.listRecentEntries(page);
-      return { rows: entries.map(({ entry }) => entry?.id ?? ""), next: nextPageToken };
-    },
-    async (page) => {
-      const { events, nextPageToken } = await operator.listOperatorEvents(page);
-      return {
-        rows: events.map((event) => `${event.target} ${event.method} ${event.requestId}`),
-        next: nextPageToken,
-      };
-    },
-  ];
+  type Page = { readonly pageSize: number; readonly pageToken: string };
+  const accounts = (search: string) => async (page: Page) => {
+    const { accounts, nextPageToken } = await operator.listAccounts({ ...page, search });
+    return { rows: accounts.map(({ id }) => id), next: nextPageToken };
+  };
+  const keys = (query: string) => async (page: Page) => {
+    const { keys, nextPageToken } = await operator.searchKeys({ ...page, query });
+    return { rows: keys.map(({ apiKey }) => apiKey?.id), next: nextPageToken };
+  };
+  const entries = async (page: Page) => {
+    const { entries, nextPageToken } = await operator.listRecentEntries(page);
+    return { rows: entries.map(({ entry }) => entry?.id), next: nextPageToken };
+  };
+  const events = async (page: Page) => {
+    const { events, nextPageToken } = await operator.listOperatorEvents(page);
+    return { rows: events.map(({ target, method, requestId }) => `${target} ${method} ${requestId}`), next: nextPageToken };
+  };
+  const lists = [accounts(""), accounts("test"), accounts("es"), keys("test"), keys("es"), entries, events];
   for (const list of lists) {
     const whole = await list({ pageSize: 1_000, pageToken: "" });
-    const paged: string[] = [];
+    const paged: unknown[] = [];
     for (let next: string | undefined = ""; next !== undefined; ) {
       const page = await list({ pageSize: 2, pageToken: next });
       paged.push(...page.rows);

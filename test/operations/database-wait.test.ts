@@ -8,7 +8,7 @@ import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { type SocketProxy, startSocketProxy } from "../support/socket-proxy.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { unusedPort } from "../support/unused-port.ts";
-import { ready, start, startHere, useDataFolder } from "./server-process.ts";
+import { start, startHere, useDataFolder } from "./server-process.ts";
 
 useDataFolder();
 
@@ -26,33 +26,20 @@ afterAll(async () => {
   folder.remove();
 });
 
-/** A server that waits: in this process, or in processes of its own. */
 type Waiting = {
   readonly urls: readonly [string, string];
-  log(): string;
+  readonly log: () => string;
   /** Resolves to the address of the public listener. */
-  ready(): Promise<string>;
-  /** Stops it, and checks that it ends without an error. */
-  end(): Promise<void>;
+  readonly ready: () => Promise<string>;
+  readonly end: () => Promise<void>;
 };
 
 async function startOnPorts(env: Record<string, string>): Promise<Waiting> {
-  const [settings, urls] = await portsAnd(env);
-  const { started, logText, end } = startHere(settings);
-  return { urls, log: logText, end, ready: async () => (await started).url };
-}
-
-async function startProcessOnPorts(env: Record<string, string>): Promise<Waiting> {
-  const [settings, urls] = await portsAnd(env);
-  const server = start(settings);
-  const end = async () => expect(await server.end("SIGTERM")).toBe(0);
-  return { urls, log: server.stderr, end, ready: () => server.line(ready) };
-}
-
-async function portsAnd(env: Record<string, string>) {
   const [port, adminPort] = [await unusedPort(), await unusedPort()];
   const settings = { PORT: String(port), VX_ADMIN_PORT: String(adminPort), VX_DATABASE_WAIT: "3600", ...env };
-  return [settings, [`http://127.0.0.1:${port}`, `http://127.0.0.1:${adminPort}`]] as const;
+  const { started, logText, end } = startHere(settings);
+  const urls = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${adminPort}`] as const;
+  return { urls, log: logText, end, ready: async () => (await started).url };
 }
 
 const statusOf = async (url: string) => (await fetch(url)).status;
@@ -67,12 +54,9 @@ async function isWaiting(server: Waiting) {
   }
 }
 
-test.each([
-  { processes: "one process", begin: startOnPorts, workers: "1" },
-  { processes: "worker processes", begin: startProcessOnPorts, workers: "2" },
-])("with $processes, the start waits for a database that does not answer, and answers probes", async ({ begin, workers }) => {
+test("the start waits for a database that does not answer, and answers probes", async () => {
   await proxy.sever();
-  const server = await begin({ DATABASE_URL: proxy.urlOf(database.url), VX_WORKERS: workers });
+  const server = await startOnPorts({ DATABASE_URL: proxy.urlOf(database.url) });
   await isWaiting(server);
   const [url] = server.urls;
   const refused = await fetch(`${url}/v1/me`);
@@ -98,12 +82,6 @@ test("the start waits for the cells while none of them answers", async () => {
   });
   await server.end();
   for (const cell of cells) await cell.drop();
-});
-
-test("SIGTERM ends the wait at once, with exit code 0", async () => {
-  const server = await startProcessOnPorts({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" });
-  await vi.waitFor(() => expect(waits(server)).toBeGreaterThan(0), { timeout: 30_000 });
-  await server.end();
 });
 
 test("a signal that came before the wait ends it too", async () => {
@@ -133,11 +111,11 @@ async function databaseFullAfter(count: number) {
   return own;
 }
 
-test("SIGTERM ends the wait of the worker processes", async () => {
+test("SIGTERM ends the wait of the worker processes, with exit code 0", async () => {
   const own = await databaseFullAfter(1);
-  const server = await startProcessOnPorts({ DATABASE_URL: own.url, VX_WORKERS: "2" });
-  await vi.waitFor(() => expect(waits(server)).toBeGreaterThan(0), { timeout: 30_000 });
-  await server.end();
+  const server = start({ DATABASE_URL: own.url, VX_WORKERS: "2", VX_DATABASE_WAIT: "3600" });
+  await vi.waitFor(() => expect(waits({ log: server.stderr })).toBeGreaterThan(0), { timeout: 30_000 });
+  expect(await server.end("SIGTERM")).toBe(0);
   await own.drop();
 });
 

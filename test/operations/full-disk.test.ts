@@ -9,8 +9,8 @@ import { putDatabase } from "../support/data-folder.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { loginIn } from "../support/embedded.ts";
 import { usePaidKey } from "../support/openai.ts";
-import { bearer } from "../support/protocols.ts";
 import { fill, mountSmallDisk } from "../torture/faults/full-disk.ts";
+import { generate } from "./server-process.ts";
 
 let pool: Database;
 
@@ -31,19 +31,6 @@ async function refuseWrites(table: string): Promise<() => Promise<unknown>> {
   const { owner } = app.database;
   await owner.unsafe(`CREATE TRIGGER refuse BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION public.refuse()`);
   return () => owner.unsafe(`DROP TRIGGER refuse ON ${table}`);
-}
-
-async function generate(url: string, secret: string, options: object = {}) {
-  const response = await fetch(`${url}/v1/generate`, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...bearer(secret) },
-    body: JSON.stringify({
-      model: "vx-sandbox-small",
-      messages: [{ role: "user", content: "hello" }],
-      ...options,
-    }),
-  });
-  return { status: response.status, text: await response.text() };
 }
 
 async function statusOf(path: string, url = app.url): Promise<number> {
@@ -126,15 +113,15 @@ test("while the ledger refuses rows, a unary call fails without a charge, and a 
   const streamed = generate(app.url, key.secret, { stream: true });
   const unary = await generate(app.url, key.secret);
   expect(unary.status).toBe(503);
-  expect(JSON.parse(unary.text)).toMatchObject({
+  expect(await unary.json()).toMatchObject({
     error: { code: "unavailable", message: expect.stringContaining("Nothing was charged") },
   });
   // The hold of the unary call is released, although the ledger still refuses rows.
   await vi.waitFor(async () => expect(await app.database.owner`SELECT FROM vx.holds`).toHaveLength(1));
   await accept();
-  const { status, text } = await streamed;
-  expect(status).toBe(200);
-  const [, id] = /"done":\{"id":"(gen_\w+)"/.exec(text) ?? [];
+  const answer = await streamed;
+  expect(answer.status).toBe(200);
+  const [, id] = /"done":\{"id":"(gen_\w+)"/.exec(await answer.text()) ?? [];
   expect((await entries()).filter((entry) => !before.includes(entry))).toEqual([id]);
   expect((await audit(pool, new AbortController().signal)).findings).toEqual([]);
 });
@@ -146,10 +133,12 @@ test("on a full disk every call ends, only answered calls are charged, and the s
   const server = launchTestApp({ VX_DATA_DIR: disk.path });
   try {
     const { url } = await server.started;
-    const secret = /vx_live_\w+/.exec(server.printed.join())?.[0] ?? "";
+    const secret = server.demoKey();
     let charged = 0;
     const call = async () => {
-      const { status } = await generate(url, secret);
+      const answer = await generate(url, secret);
+      const { status } = answer;
+      await answer.text();
       if (status === 200) charged++;
       return status;
     };

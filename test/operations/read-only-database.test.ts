@@ -6,9 +6,9 @@ import { startTestApp, type TestApp } from "../support/app.ts";
 import { createDataFolder } from "../support/data-folder.ts";
 import { loginTo } from "../support/embedded.ts";
 import { createTestKey, operatorOf, type TestKey } from "../support/fixtures.ts";
-import { bearer } from "../support/protocols.ts";
 import { allowReplication, type Standby, startStandby } from "../support/standby.ts";
 import { Line } from "../torture/line.ts";
+import { generate } from "./server-process.ts";
 
 const folder = createDataFolder("read-only");
 let primary: EmbeddedPostgres;
@@ -48,7 +48,7 @@ afterAll(async () => {
 });
 
 test("while the route leads to a hot standby, calls and /readyz return 503; both recover when it leads to the primary", async () => {
-  expect(await generate()).toBe(200);
+  expect(await call()).toBe(200);
   route.retarget({ path: standby.socketPath });
   route.cut();
   await expectUnavailable();
@@ -80,7 +80,7 @@ test("the writable one of several hosts is used, in any order", async () => {
   const toStandby = await Line.start({ path: standby.socketPath });
   const url = `postgres://postgres@127.0.0.1:${toStandby.port},127.0.0.1:${route.port}/postgres?target_session_attrs=read-write&password=${primary.passwordOf("postgres")}`;
   const other = await startTestApp({ env: { DATABASE_URL: url } });
-  expect(await generate(other)).toBe(200);
+  expect(await call(other)).toBe(200);
   await other.stop();
   await toStandby.stop();
 });
@@ -97,7 +97,7 @@ test("a promoted standby is used although the old primary still accepts writes, 
   const [old, promoted] = [`127.0.0.1:${route.port}`, `127.0.0.1:${toStandby.port}`];
   const urlTo = (hosts: string) => `postgres://postgres@${hosts}/postgres?password=${primary.passwordOf("postgres")}`;
   const before = await startTestApp({ env: { DATABASE_URL: urlTo(`${old},${promoted}`) } });
-  expect(await generate(before)).toBe(200);
+  expect(await call(before)).toBe(200);
   const count = charged;
   expect(await countCharges(owner)).toBe(count);
 
@@ -108,11 +108,11 @@ test("a promoted standby is used although the old primary still accepts writes, 
   await vi.waitFor(async () =>
     expect(await promotedOwner`SELECT FROM vx.servers WHERE seen_at > ${promotion?.at as Date}`).toHaveLength(1),
   );
-  expect(await generate(before)).toBe(200);
+  expect(await call(before)).toBe(200);
   await before.stop();
   for (const hosts of [`${old},${promoted}`, `${promoted},${old}`]) {
     const after = await startTestApp({ env: { DATABASE_URL: urlTo(hosts) } });
-    expect(await generate(after)).toBe(200);
+    expect(await call(after)).toBe(200);
     await after.stop();
   }
   expect(await countCharges(promotedOwner)).toBe(charged);
@@ -127,12 +127,8 @@ async function countCharges(sql: postgres.Sql): Promise<number> {
   return row?.count ?? 0;
 }
 
-async function generate({ url } = app): Promise<number> {
-  const answer = await fetch(`${url}/v1/generate`, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...bearer(key.secret) },
-    body: JSON.stringify({ model: "vx-sandbox-small", messages: [{ role: "user", content: "hello" }] }),
-  });
+async function call({ url } = app): Promise<number> {
+  const answer = await generate(url, key.secret);
   const body = (await answer.json()) as { error?: { code: string } };
   if (answer.status === 200) charged++;
   else expect(body.error?.code).toBe("unavailable");
@@ -141,16 +137,16 @@ async function generate({ url } = app): Promise<number> {
 
 /** No call gets another response in the meantime, and nothing is charged. */
 async function expectUnavailable(): Promise<void> {
-  await vi.waitFor(async () => expect(await generate()).toBe(503));
+  await vi.waitFor(async () => expect(await call()).toBe(503));
   await vi.waitFor(async () => expect((await fetch(`${app.url}/readyz`)).status).toBe(503));
-  for (let i = 0; i < 10; i++) expect(await generate()).toBe(503);
+  for (let i = 0; i < 10; i++) expect(await call()).toBe(503);
 }
 
 async function expectRecovery(): Promise<void> {
   await vi.waitFor(async () => expect((await fetch(`${app.url}/readyz`)).status).toBe(200));
   // As many concurrent calls as connections, so that each connection is used.
   await vi.waitFor(async () => {
-    const statuses = await Promise.all(Array.from({ length: 20 }, () => generate()));
+    const statuses = await Promise.all(Array.from({ length: 20 }, () => call()));
     expect(statuses).toEqual(statuses.map(() => 200));
   });
   expect(await countCharges(owner)).toBe(charged);

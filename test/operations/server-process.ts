@@ -1,6 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach } from "vitest";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterEach, beforeEach, expect, vi } from "vitest";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
 import { type LaunchedApp, launchTestApp } from "../support/app.ts";
 import { createDataFolder } from "../support/data-folder.ts";
 import { type ProcessOptions, type ServerProcess, startServerProcess } from "../support/process.ts";
@@ -77,4 +80,56 @@ export async function getMe(url: string, secret: string): Promise<{ status: numb
     body: "{}",
   });
   return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+}
+
+/** A generation of a sandbox model, unless the options say otherwise. */
+export async function generate(url: string, secret: string, options: object = {}): Promise<Response> {
+  const body = { model: "vx-sandbox-small", messages: [{ role: "user", content: "hello" }], ...options };
+  return await fetch(`${url}/v1/generate`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...bearer(secret) },
+    body: JSON.stringify(body),
+  });
+}
+
+/** The text of a stream whose first part was read. */
+export async function restOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) text += Buffer.from(part.value).toString();
+  return text;
+}
+
+/** SIGUSR2 raises an uncaught exception, SIGWINCH an unhandled rejection. */
+export const PLANTED_CRASHES = `data:text/javascript,${encodeURIComponent(`
+  process.on("SIGUSR2", () => { throw new Error("planted exception"); });
+  process.on("SIGWINCH", () => { Promise.reject(new Error("planted rejection")); });`)}`;
+
+/** A separate connection for each request. */
+export const CLOSE = { headers: { connection: "close" } };
+
+type Draining = { readonly url: string; readonly adminUrl: string; readonly secret: string };
+
+/** After a stop with a delay has begun. Each call has its own connection, so that every worker gets some. */
+export async function isDraining({ url, adminUrl, secret }: Draining): Promise<void> {
+  for (const one of [url, adminUrl]) await vi.waitFor(async () => expect((await fetch(`${one}/readyz`, CLOSE)).status).toBe(503));
+  for (let i = 0; i < 4; i++) {
+    expect((await fetch(`${url}/readyz`, CLOSE)).status).toBe(503);
+    expect((await fetch(`${url}/livez`, CLOSE)).status).toBe(200);
+    expect((await fetch(`${url}/v1/me`, { headers: { ...CLOSE.headers, ...bearer(secret) } })).status).toBe(200);
+  }
+  const health = createClient(Health, createGrpcTransport({ baseUrl: url }));
+  expect(await health.check({})).toMatchObject({ status: Status.NOT_SERVING });
+  // Without asking for it, so that no connection is reused when the drain closes it.
+  expect((await fetch(`${url}/livez`)).headers.get("connection")).toBe("close");
+}
+
+/** What a health watch reports until it ends. */
+export async function watch(url: string) {
+  const health = createClient(Health, createGrpcTransport({ baseUrl: url }));
+  const told: Status[] = [];
+  const ended = (async () => {
+    for await (const { status } of health.watch({})) told.push(status);
+  })().catch(() => undefined);
+  await vi.waitFor(() => expect(told).toEqual([Status.SERVING]));
+  return { told, ended };
 }

@@ -3,98 +3,57 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { readConfig } from "../../src/app/settings/config.ts";
-import { ConfigError } from "../../src/app/start-error.ts";
+import { ConfigError, StartError } from "../../src/app/start-error.ts";
 import { putDatabase } from "../support/data-folder.ts";
 import { createTestDatabase } from "../support/database.ts";
-import { SERVER, type ServerProcess } from "../support/process.ts";
+import { SERVER } from "../support/process.ts";
 import { started } from "../support/started.ts";
-import { getMe, inDataFolder, isAlive, postmasterPid, ready, start, startHere, useDataFolder } from "./server-process.ts";
+import { getMe, inDataFolder, isAlive, postmasterPid, start, startHere, useDataFolder } from "./server-process.ts";
 
 useDataFolder();
 
 const database = started(() => createTestDatabase());
 
-test("the first start creates a demo key and an operator token that stay valid, and a stop leaves no process", async () => {
-  const first = start();
-  const secret = await first.line(/(vx_live_\w+)/);
-  const url = await first.line(ready);
-  expect(first.stdout().trim().split("\n").at(-1)).toBe(`vx ready on ${url}`);
-  expect(first.stdout()).toContain("curl ");
-  expect(await getMe(url, secret)).toMatchObject({
-    status: 200,
-    body: { keyName: "demo", balance: "$10.00" },
-  });
+test("the first start creates a demo key and an operator token that stay valid; without files to reload, SIGHUP stops it cleanly", async () => {
+  const first = start({}, { command: [process.execPath, SERVER, "serve", "--json"] });
+  const url = await first.line(/"url":"([^"]+)"/);
+  const lines = first.stdout().trim().split("\n");
+  const printed = lines.map((line) => JSON.parse(line) as Record<string, string>);
+  expect(printed.at(-1)).toMatchObject({ message: `vx ready on ${url}`, admin_url: expect.any(String) });
+  const { demo_key: secret = "", message } = printed.at(-2) ?? {};
+  expect(message).toContain("curl ");
+  expect(await getMe(url, secret)).toMatchObject({ status: 200, body: { keyName: "demo", balance: "$10.00" } });
+  const listening = first.stderr().match(/^.*"operator listener is open".*$/m)?.[0] ?? "";
+  expect(JSON.parse(listening)).toMatchObject({ pid: first.child.pid });
   const tokenFile = inDataFolder("admin-token");
   expect(statSync(tokenFile).mode & 0o777).toBe(0o600);
   const token = readFileSync(tokenFile, "utf8");
   expect(token.trim()).toMatch(/^[\w-]{43}$/);
-  await expectCleanEnd(first, "SIGTERM");
-  expect(first.stderr()).not.toContain(secret);
-
-  const second = start();
-  expect(await getMe(await second.line(ready), secret)).toMatchObject({
-    status: 200,
-    body: { balance: "$10.00" },
-  });
-  expect(second.stdout()).not.toContain("vx_live_");
-  expect(readFileSync(tokenFile, "utf8")).toBe(token);
-  await expectCleanEnd(second, "SIGINT");
-});
-
-test("with --json, a start prints JSON lines, and without files to reload, SIGHUP stops the server as SIGTERM does", async () => {
-  const env = { DATABASE_URL: database.url, VX_SEED_DEMO: "1" };
-  const server = start(env, { command: [process.execPath, SERVER, "serve", "--json"] });
-  const url = await server.line(/"url":"([^"]+)"/);
-  const lines = server
-    .stdout()
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, string>);
-  const { demo_key: secret = "" } = lines.at(-2) ?? {};
-  expect(lines.at(-1)).toMatchObject({ message: `vx ready on ${url}`, admin_url: expect.any(String) });
-  expect(await getMe(url, secret)).toMatchObject({ status: 200, body: { keyName: "demo" } });
-  const line = server.stderr().match(/^.*"operator listener is open".*$/m)?.[0] ?? "";
-  expect(JSON.parse(line)).toMatchObject({ pid: server.child.pid });
-  expect(await server.end("SIGHUP")).toBe(0);
-  expect(server.stderr()).toContain('"msg":"stopped"');
-});
-
-async function expectCleanEnd(server: ServerProcess, signal: NodeJS.Signals): Promise<void> {
   const postmaster = postmasterPid();
   expect(isAlive(postmaster)).toBe(true);
-  expect(await server.end(signal)).toBe(0);
+  expect(await first.end("SIGHUP")).toBe(0);
   expect(isAlive(postmaster)).toBe(false);
   expect(existsSync(inDataFolder("postgres", "postmaster.pid"))).toBe(false);
-}
+  expect(first.stderr()).toContain('"msg":"stopped"');
+  expect(first.stderr()).not.toContain(secret);
 
-test.each([
-  {
-    what: "a wrong escape",
-    env: { DATABASE_URL: "postgres://vx:100%ZZ@127.0.0.1/vx" },
-    line: /^DATABASE_URL: has a %/,
-  },
-  {
-    what: "a file that is no certificate",
-    env: { VX_TLS_CERT: "package.json", VX_TLS_KEY: "package.json" },
-    line: /^VX_TLS_CERT: must contain/,
-  },
-  {
-    what: "one port for both listeners",
-    env: { PORT: "18080", VX_ADMIN_PORT: "18080" },
-    line: /^PORT, VX_ADMIN_PORT: both listeners would use port 18080; /,
-  },
-  {
-    what: "an origin with a path",
-    env: { VX_CORS_ORIGINS: "https://app.example.com,https://example.com/app" },
-    line: /^VX_CORS_ORIGINS: "https:\/\/example\.com\/app" is not an origin; /,
-  },
-  {
-    what: "more connections than can be",
-    env: { VX_WORKERS: "64", VX_DATABASE_CONNECTIONS: "500" },
-    line: /^VX_WORKERS, VX_DATABASE_CONNECTIONS/,
-  },
-])("$what is a clear line", ({ env, line }) => {
-  const [problem, ...more] = linesOf(errorOf(() => readConfig(env as unknown as Record<string, string>)));
+  const second = startHere();
+  expect(await getMe((await second.started).url, secret)).toMatchObject({ status: 200, body: { balance: "$10.00" } });
+  expect(second.printed.join("")).not.toContain("vx_live_");
+  expect(readFileSync(tokenFile, "utf8")).toBe(token);
+});
+
+test.each<[string, NodeJS.ProcessEnv, RegExp]>([
+  ["a wrong escape", { DATABASE_URL: "postgres://vx:100%ZZ@127.0.0.1/vx" }, /^DATABASE_URL: has a %/],
+  ["a file that is no certificate", { VX_TLS_CERT: "package.json", VX_TLS_KEY: "package.json" }, /^VX_TLS_CERT: must contain/],
+  [
+    "one port for both listeners",
+    { PORT: "18080", VX_ADMIN_PORT: "18080" },
+    /^PORT, VX_ADMIN_PORT: both .* would use port 18080; /,
+  ],
+  ["too many connections", { VX_WORKERS: "64", VX_DATABASE_CONNECTIONS: "500" }, /^VX_WORKERS, VX_DATABASE_CONNECTIONS/],
+])("%s is a clear line", (_, env, line) => {
+  const [problem, ...more] = linesOf(errorOf(() => readConfig(env)));
   expect(problem).toMatch(line);
   expect(more).toEqual([]);
 });
@@ -113,16 +72,14 @@ function linesOf(error: unknown): string[] {
   return (error as Error).message.split("\n");
 }
 
-test("a port in use exits 1 with a one-line error, and the database is stopped", async () => {
+test("a port in use is a one-line error, and the database is stopped", async () => {
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   const { port } = other.address() as AddressInfo;
   putDatabase(inDataFolder());
-  const server = start({ PORT: String(port) });
-  expect(await server.exited()).toBe(1);
-  expect(server.stderr()).toContain(
-    `vx: PORT: port ${port} on 127.0.0.1 is in use by another program; stop it, or set PORT to a free port`,
-  );
+  const { started } = startHere({ PORT: String(port) });
+  const problem = `PORT: port ${port} on 127.0.0.1 is in use by another program; stop it, or set PORT to a free port`;
+  await expect(started).rejects.toThrow(new StartError(problem));
   expect(existsSync(inDataFolder("postgres", "postmaster.pid"))).toBe(false);
   other.close();
 });

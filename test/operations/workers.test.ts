@@ -1,15 +1,19 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
+import { OPERATOR_TOKEN } from "../support/app.ts";
 import { BrowserJar } from "../support/browser-jar.ts";
-import { createDataFolder } from "../support/data-folder.ts";
+import { createTestDatabase } from "../support/database.ts";
 import { CLIENT, IdentityProvider } from "../support/identity-provider.ts";
-import { type ServerProcess, startServerProcess } from "../support/process.ts";
+import { closeIdleConnections, type ServerProcess, startServerProcess } from "../support/process.ts";
 import { bearer } from "../support/protocols.ts";
-import { getMe, ready, workersOf } from "./server-process.ts";
+import { started } from "../support/started.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { CLOSE, getMe, isAlive, isDraining, ready, watch, workersOf } from "./server-process.ts";
 
-const TOKEN = "operator-token-of-the-tests";
-const folder = createDataFolder("workers");
+const folder = createTemporaryFolder("workers");
+const database = started(() => createTestDatabase());
 let provider: IdentityProvider;
 let server: ServerProcess;
 let secret: string;
@@ -19,27 +23,29 @@ let adminUrl: string;
 beforeAll(async () => {
   provider = await IdentityProvider.start();
   server = startServerProcess({
+    DATABASE_URL: database.url,
     VX_DATA_DIR: folder.path,
+    VX_SEED_DEMO: "1",
     VX_WORKERS: "2",
-    VX_ADMIN_TOKEN: TOKEN,
+    VX_SHUTDOWN_DELAY: "3600",
+    VX_ADMIN_TOKEN: OPERATOR_TOKEN,
     VX_OIDC_ISSUER: provider.issuer,
     VX_OIDC_CLIENT_ID: CLIENT.id,
     VX_OIDC_CLIENT_SECRET: CLIENT.secret,
   });
   secret = await server.line(/(vx_live_\w+)/);
   url = await server.line(ready);
-  adminUrl = /"admin":"([^"]+)"/.exec(server.stderr())?.[1] ?? "";
+  adminUrl = server.adminUrl();
   provider.register(`${adminUrl}/auth/callback`);
 });
 afterAll(async () => {
-  const exit = await server.end("SIGTERM");
+  server.child.kill("SIGKILL");
   await provider.stop();
   folder.remove();
-  expect(exit).toBe(0);
 });
 
 async function metrics(): Promise<string> {
-  return await (await fetch(`${adminUrl}/metrics`, { headers: bearer(TOKEN) })).text();
+  return await (await fetch(`${adminUrl}/metrics`, { headers: bearer(OPERATOR_TOKEN) })).text();
 }
 
 async function countedCalls(): Promise<number> {
@@ -65,7 +71,7 @@ test("several workers share the port, and the metrics include all of them", asyn
 
 test("operators sign in with a token or through the provider, until both are revoked", async () => {
   const ada = { name: "ada", role: "support", email: "ada@example.com", reason: "new" };
-  const created = await callOperator("CreateOperator", ada, bearer(TOKEN));
+  const created = await callOperator("CreateOperator", ada, bearer(OPERATOR_TOKEN));
   const { operator, secret: token } = created.body as { operator: { id: string }; secret: string };
 
   const browser = new BrowserJar();
@@ -83,7 +89,7 @@ test("operators sign in with a token or through the provider, until both are rev
     for (let i = 0; i < 4; i++) expect((await getMe(url, String(key.body.secret))).status).toBe(200);
   }
 
-  await callOperator("RevokeOperator", { operatorId: operator.id, reason: "left" }, bearer(TOKEN));
+  await callOperator("RevokeOperator", { operatorId: operator.id, reason: "left" }, bearer(OPERATOR_TOKEN));
   for (const headers of [bearer(token), session]) expect((await callOperator("ListAccounts", {}, headers)).status).toBe(401);
 });
 
@@ -115,3 +121,24 @@ test("a connection that a worker had not accepted when it was killed does not st
   process.kill(first as number, "SIGKILL");
   await Promise.all(closed);
 }, 40_000);
+
+test("after SIGTERM, each worker waits for the shutdown delay; a second signal does not shorten it, and SIGKILL ends all processes", async () => {
+  const main = server.child.pid as number;
+  await vi.waitFor(() => expect(workersOf(main)).toHaveLength(2));
+  await vi.waitFor(async () => expect(await getMe(url, secret)).toMatchObject({ status: 200 }));
+  const { told, ended } = await watch(url);
+  closeIdleConnections();
+  server.child.kill("SIGTERM");
+  await isDraining({ url, adminUrl, secret });
+  // Not only at the end of the delay.
+  await vi.waitFor(() => expect(told).toEqual([Status.SERVING, Status.NOT_SERVING]));
+  // Such as the one that npm passes on.
+  server.child.kill("SIGTERM");
+  await vi.waitFor(() => expect(server.stderr()).toContain("already stopping"));
+  expect((await fetch(`${url}/livez`, CLOSE)).status).toBe(200);
+  const pids = workersOf(main);
+  expect(await server.end("SIGKILL")).toBe("SIGKILL");
+  await ended;
+  // Workers exit when their parent process has exited.
+  await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]));
+});

@@ -95,6 +95,8 @@ export type LaunchedApp = {
   /** The lines that it has printed on the terminal. */
   readonly printed: readonly string[];
   readonly logText: () => string;
+  /** The key of the demo account, which the first start prints. */
+  readonly demoKey: () => string;
   /** What SIGTERM does, without the exit of the process. */
   end(): Promise<void>;
 };
@@ -122,6 +124,7 @@ export function launchTestApp(env: Record<string, string>): LaunchedApp {
     started,
     printed,
     logText: () => logged,
+    demoKey: () => /vx_live_\w+/.exec(printed.join("\n"))?.[0] ?? "",
     end: async () => {
       stopping.abort();
       const app = await started.catch(() => undefined);

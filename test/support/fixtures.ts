@@ -6,9 +6,9 @@ import { started } from "./started.ts";
 
 export type Operator = Client<typeof AdminService>;
 
-export function operatorOf(app: TestApp, token = OPERATOR_TOKEN): Operator {
+export function operatorOf({ adminUrl }: Pick<TestApp, "adminUrl">, token = OPERATOR_TOKEN): Operator {
   const transport = createGrpcTransport({
-    baseUrl: app.adminUrl,
+    baseUrl: adminUrl,
     interceptors: [
       (next) => (request) => {
         request.header.set("authorization", `Bearer ${token}`);

@@ -14,6 +14,8 @@ export type ServerProcess = {
   stderr(): string;
   /** Waits for a matching line of the output and returns the first group of the match. */
   line(pattern: RegExp): Promise<string>;
+  /** The address of the operator listener of a server that is ready. */
+  adminUrl(): string;
   /** Sends the signal and waits for the exit. Returns the exit code or the name of the signal. */
   end(signal: NodeJS.Signals): Promise<number | string>;
   exited(): Promise<number | string>;
@@ -48,6 +50,7 @@ export function startServerProcess(env: Record<string, string>, options: Process
     child,
     stdout: () => stdout,
     stderr: () => stderr,
+    adminUrl: () => /"admin":"([^"]+)"/.exec(stderr)?.[1] ?? "",
     exited: () => exited,
     line: (pattern) =>
       vi.waitFor(
