@@ -136,50 +136,6 @@ test("without funds each metered method returns 402 and sends nothing to the ups
   expect(metered.upstream.calls).toHaveLength(before);
 });
 
-test("if holds cause a 402, it contains the held and the required amount and can be retried", async () => {
-  const key = await metered.payer(BigInt(EMPTY_HELD));
-  const before = metered.upstream.calls.length;
-  const rest = Promise.withResolvers<void>();
-  metered.upstream.next(replyWhen(rest.promise));
-  const [client] = clients as [Generator];
-  const running = client.generate(EMPTY, { secret: key.secret });
-  await metered.upstream.until(({ calls }) => calls.length > before);
-  for (const other of clients) {
-    const refused = await other.generate(EMPTY, { secret: key.secret }).catch((error: Refused) => error);
-    expect(refused).toMatchObject({
-      reason: "insufficient_balance",
-      metadata: { balance_micros: "24", held_micros: "24", required_micros: "24" },
-      message: expect.stringMatching(/running calls hold .* Try again/),
-    });
-    expect((refused as Refused).message).not.toMatch(/top up/i);
-  }
-  rest.resolve();
-  expect(await running).toMatchObject({ balanceMicros: BigInt(EMPTY_HELD - EMPTY_COST) });
-});
-
-test("a call whose caller disconnects is charged once, for the output produced until then", async () => {
-  for (const { open } of generators) {
-    const client = open(metered.app.url);
-    const key = await metered.payer(1_000n);
-    const before = metered.upstream.calls.length;
-    metered.upstream.next(silentAfter(2));
-    const left = new AbortController();
-    const stream = client.stream(REQUEST, { secret: key.secret, signal: left.signal });
-    let text = "";
-    while (text !== "Hello, ") {
-      const { value } = await stream.next();
-      if (value?.event.case === "delta") text += value.event.value.content;
-    }
-    left.abort();
-    await outcomeOf(stream.next());
-    await metered.upstream.until(({ calls }) => calls[before]?.ended === "left");
-    await metered.settled();
-    // The prompt and the three tokens of "Hello, ".
-    expect(await metered.rows(key)).toMatchObject([{ amount: 9 + 2 * 3, input: 9, output: 3 }]);
-    client.close();
-  }
-});
-
 test("each response, and the last event of each stream, contains the charge and the remaining balance", async () => {
   for (const client of clients) {
     const key = await metered.payer(1_000n);
