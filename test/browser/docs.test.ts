@@ -17,11 +17,11 @@ if (!chromiumPath) {
 const NAME = "Acme <b>AI</b>";
 const GENERATE = "/docs#tag/generateservice/POST/v1/generate";
 
-const SIZES = [
-  { width: 1280, height: 900 },
-  { width: 390, height: 844 },
+/** Colors do not depend on the width. */
+const LOOKS = [
+  { width: 1280, height: 900, colorScheme: "light" },
+  { width: 390, height: 844, colorScheme: "dark" },
 ] as const;
-const LOOKS = SIZES.flatMap((size) => (["light", "dark"] as const).map((colorScheme) => ({ ...size, colorScheme })));
 
 describe.skipIf(!chromiumPath)("in a browser", () => {
   const profile = createTemporaryFolder("browser");
