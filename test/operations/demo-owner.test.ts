@@ -9,7 +9,7 @@ import { sendHttp1 } from "../support/raw.ts";
 import { started } from "../support/started.ts";
 import { startHere, useDataFolder } from "./server-process.ts";
 
-useDataFolder({ withDatabase: true });
+useDataFolder();
 
 const SERVICE = "/vx.account.v1.AccountService/";
 type Headers = Record<string, string>;
@@ -55,44 +55,6 @@ async function openDemo(app: LaunchedApp) {
   return { url, cookie, session, of };
 }
 
-test("a caller of this machine signs in as the demo owner, whose payments are simulated, until the server has none", async () => {
-  const app = startHere();
-  const { url, cookie, session, of } = await openDemo(app);
-  const printed = app.printed.join("");
-  expect(await offers(url)).toBe(true);
-  expect(printed).toContain(`Open ${url}/account and sign in as the demo owner`);
-  expect(session.body).toMatchObject({
-    email: "owner@demo.example",
-    simulatesPayments: true,
-    accounts: [{ name: "demo", role: "owner" }],
-  });
-  const { body } = await of("CreateTopUp", { amountMicros: "25000000" });
-  const topUp = body.topup as { id: string };
-  expect(topUp).toMatchObject({ state: "pending", url: `/account#/payments?pay=${topUp.id}` });
-  // A repetition credits nothing more.
-  for (let i = 0; i < 2; i++) expect((await of("PaySimulatedTopUp", { id: topUp.id })).status).toBe(200);
-  expect((await of("ListTopUps")).body).toMatchObject({ topups: [{ id: topUp.id, state: "paid" }] });
-  expect((await of("GetAccount")).body).toMatchObject({ balanceMicros: "35000000" });
-  expect((await of("PaySimulatedTopUp", { id: "top_x" })).status).toBe(404);
-  expect((await of("CreatePlaygroundKey")).status).toBe(200);
-  for (const method of ["PutAutoTopUp", "CreateBillingPage"]) expect((await of(method)).status).not.toBe(200);
-
-  const secret = app.demoKey();
-  const headers = { ...bearer(secret), "content-type": "application/json" };
-  const create = { headers, method: "POST", body: JSON.stringify({ amount_micros: 25_000_000 }) };
-  for (const [path, init] of [
-    ["/v1/topups", create],
-    ["/v1/topups", { headers }],
-    ["/v1/topups/auto", { headers }],
-  ] as const)
-    expect((await fetch(url + path, init)).status).toBe(501);
-
-  await app.end();
-  // The settings that permit no demo owner are those of the table below.
-  const next = startHere({ NODE_ENV: "production" });
-  await hasNoOwner((await next.started).url, cookie);
-});
-
 describe("a server whose models are of the sandbox", () => {
   const folder = createDataFolder("demo");
   const upstreamOf = (upstream: object) => {
@@ -105,6 +67,38 @@ describe("a server whose models are of the sandbox", () => {
     await app.end();
     models.remove();
     folder.remove();
+  });
+
+  test("a caller of this machine signs in as the demo owner, whose payments are simulated", async () => {
+    const { url, session, of } = await openDemo(app);
+    const printed = app.printed.join("");
+    expect(await offers(url)).toBe(true);
+    expect(printed).toContain(`Open ${url}/account and sign in as the demo owner`);
+    expect(session.body).toMatchObject({
+      email: "owner@demo.example",
+      simulatesPayments: true,
+      accounts: [{ name: "demo", role: "owner" }],
+    });
+    const { body } = await of("CreateTopUp", { amountMicros: "25000000" });
+    const topUp = body.topup as { id: string };
+    expect(topUp).toMatchObject({ state: "pending", url: `/account#/payments?pay=${topUp.id}` });
+    // A repetition credits nothing more.
+    for (let i = 0; i < 2; i++) expect((await of("PaySimulatedTopUp", { id: topUp.id })).status).toBe(200);
+    expect((await of("ListTopUps")).body).toMatchObject({ topups: [{ id: topUp.id, state: "paid" }] });
+    expect((await of("GetAccount")).body).toMatchObject({ balanceMicros: "35000000" });
+    expect((await of("PaySimulatedTopUp", { id: "top_x" })).status).toBe(404);
+    expect((await of("CreatePlaygroundKey")).status).toBe(200);
+    for (const method of ["PutAutoTopUp", "CreateBillingPage"]) expect((await of(method)).status).not.toBe(200);
+
+    const secret = app.demoKey();
+    const headers = { ...bearer(secret), "content-type": "application/json" };
+    const create = { headers, method: "POST", body: JSON.stringify({ amount_micros: 25_000_000 }) };
+    for (const [path, init] of [
+      ["/v1/topups", create],
+      ["/v1/topups", { headers }],
+      ["/v1/topups/auto", { headers }],
+    ] as const)
+      expect((await fetch(url + path, init)).status).toBe(501);
   });
 
   test.each<[string, Headers]>([
@@ -134,6 +128,16 @@ describe("a server whose models are of the sandbox", () => {
     models.write(upstreamOf({ kind: "openai", base_url: "http://127.0.0.1:1/v1", model: "m" }));
     await (await app.started).reload();
     await hasNoOwner(url, cookie);
+  });
+
+  test("has none after a start in production; the settings that permit none are those of the table below", async () => {
+    models.write(upstreamOf({ kind: "sandbox" }));
+    await (await app.started).reload();
+    const { cookie } = await openDemo(app);
+    await app.end();
+    const next = launchTestApp({ VX_DATA_DIR: folder.path, VX_MODELS: models.path, NODE_ENV: "production" });
+    await hasNoOwner((await next.started).url, cookie);
+    await next.end();
   });
 });
 
