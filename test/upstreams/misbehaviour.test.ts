@@ -1,5 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Upstream } from "../../src/upstreams/upstream.ts";
+import { describe, expect, test } from "vitest";
 import {
   endAfter,
   errorInside,
@@ -16,39 +15,24 @@ import {
   silent,
 } from "../support/fake-upstreams/behaviours.ts";
 import { type Behaviour, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
-import { openaiJsonWire, openaiWire, type Wire } from "../support/fake-upstreams/wire.ts";
+import { openaiJsonWire, openaiWire } from "../support/fake-upstreams/wire.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
-import { kindOf, NEVER, openRemote, PROMPT, read, WIRES } from "./support.ts";
+import { kindOf, NEVER, openRemote, PROMPT, read, useFake, WIRES } from "./support.ts";
 
 const GOOD = { failure: undefined, text: "Hello, world." };
 
-/** Starts a fake upstream with this wire format before each test. */
-function useFake(wire: Wire) {
-  const state = {} as { fake: FakeUpstream; upstream: Upstream };
-  beforeEach(async () => {
-    state.fake = await FakeUpstream.start({ wire });
-    state.upstream = openRemote(state.fake.settings());
-  });
-  afterEach(async () => {
-    await state.upstream.close();
-    await state.fake.stop();
-  });
-  const ask = (behaviour: Behaviour) => {
-    state.fake.next(behaviour);
-    return read(state.upstream.generate(PROMPT, NEVER));
-  };
-  const failsWith = async (behaviour: Behaviour, kind: string) => {
-    const { failure, pieces } = await ask(behaviour);
-    expect(kindOf(failure)).toBe(kind);
-    expect(pieces).toEqual([]);
-    expect(state.fake.calls.length).toBe(1);
-    expect(await ask(reply())).toMatchObject(GOOD);
-  };
-  return { state, ask, failsWith };
+/** The behaviour is a failure of this kind, without a piece, and the next call gets a reply. */
+async function expectFailure({ state, ask }: ReturnType<typeof useFake>, behaviour: Behaviour, kind: string): Promise<void> {
+  const { failure, pieces } = await ask(behaviour);
+  expect(kindOf(failure)).toBe(kind);
+  expect(pieces).toEqual([]);
+  expect(state.fake.calls.length).toBe(1);
+  expect(await ask(reply())).toMatchObject(GOOD);
 }
 
 describe.each(WIRES)("$name", (wire) => {
-  const { state, ask, failsWith } = useFake(wire);
+  const fake = useFake(wire);
+  const { state, ask } = fake;
   const isJson = wire.contentType.includes("json");
 
   test("a valid reply is read with its finish reason and its usage", async () => {
@@ -81,7 +65,7 @@ describe.each(WIRES)("$name", (wire) => {
     ["malformed JSON", raw(isJson ? '{"choices":[' : 'data: {"choices":[\n\n'), "garbled"],
     ["JSON of another type", raw(isJson ? "[1]" : "data: 17\n\n"), "garbled"],
     ["an empty body", raw(""), isJson ? "garbled" : "dropped"],
-  ])("%s is a failure", async (_, behaviour, kind) => await failsWith(behaviour, kind));
+  ])("%s is a failure", async (_, behaviour, kind) => expectFailure(fake, behaviour, kind));
 
   test("the failure message contains no key and is truncated", async () => {
     const apiKey = "secret-of-the-operator";
@@ -98,7 +82,8 @@ describe.each(WIRES)("$name", (wire) => {
 
 /** What HTTP carries is the same for every kind of upstream; streams and whole replies are read in different ways. */
 describe.each([openaiWire, openaiJsonWire])("HTTP: $name", (wire) => {
-  const { state, ask, failsWith } = useFake(wire);
+  const fake = useFake(wire);
+  const { state, ask } = fake;
   const isJson = wire.contentType.includes("json");
 
   // The status is read before the body.
@@ -124,7 +109,7 @@ describe.each([openaiWire, openaiJsonWire])("HTTP: $name", (wire) => {
     ["an HTML page", raw("<html></html>", { "content-type": "text/html" }), "garbled"],
     ["no content type", raw("{}", { "content-type": "" }), "garbled"],
     ["a compressed response", gzipped, "garbled"],
-  ])("%s is a failure", async (_, behaviour, kind) => await failsWith(behaviour, kind));
+  ])("%s is a failure", async (_, behaviour, kind) => expectFailure(fake, behaviour, kind));
 
   test.each([
     ["without a response", silent],

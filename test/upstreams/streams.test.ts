@@ -1,5 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Upstream } from "../../src/upstreams/upstream.ts";
+import { describe, expect, test } from "vitest";
 import {
   byteByByte,
   endAfter,
@@ -11,34 +10,20 @@ import {
   silent,
   silentAfter,
 } from "../support/fake-upstreams/behaviours.ts";
-import { type Behaviour, DEFAULT_REPLY, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
+import { type Behaviour, DEFAULT_REPLY } from "../support/fake-upstreams/fake-upstream.ts";
 import type { Turn } from "../support/fake-upstreams/turn.ts";
 import { openaiWire, type Wire } from "../support/fake-upstreams/wire.ts";
-import { kindOf, NEVER, openRemote, PROMPT, read, STREAMED_WIRES } from "./support.ts";
+import { kindOf, NEVER, openRemote, PROMPT, read, STREAMED_WIRES, useFake } from "./support.ts";
 
 /** Characters of every length in UTF-8. */
 const CHARACTERS = ["a", "é", "語", "😀", "👩‍👩‍👧", "\u2028", '\\n"\n'];
 
-function useUpstream(wire: Wire) {
-  const state = {} as { fake: FakeUpstream; upstream: Upstream };
-  beforeEach(async () => {
-    state.fake = await FakeUpstream.start({ wire });
-    state.upstream = openRemote(state.fake.settings());
-  });
-  afterEach(async () => {
-    await state.upstream.close();
-    await state.fake.stop();
-  });
-  const ask = (behaviour: Behaviour, prompt = PROMPT) => {
-    state.fake.next(behaviour);
-    return read(state.upstream.generate(prompt, NEVER));
-  };
-  const whole = wire.begin(DEFAULT_REPLY) + DEFAULT_REPLY.pieces.map(wire.piece).join("") + wire.end(DEFAULT_REPLY);
-  return { state, ask, whole };
-}
+const wholeOf = (wire: Wire) =>
+  wire.begin(DEFAULT_REPLY) + DEFAULT_REPLY.pieces.map(wire.piece).join("") + wire.end(DEFAULT_REPLY);
 
 describe.each(STREAMED_WIRES)("$name", (wire) => {
-  const { state, ask, whole } = useUpstream(wire);
+  const { state, ask } = useFake(wire);
+  const whole = wholeOf(wire);
 
   test.each<[what: string, behaviour: Behaviour, kind: string]>([
     ["the response ends", endAfter(2), "dropped"],
@@ -76,7 +61,8 @@ describe.each(STREAMED_WIRES)("$name", (wire) => {
 /** The format of the events, aborts and limits are the same for every kind of upstream. */
 describe("every stream", () => {
   const wire = openaiWire;
-  const { state, ask, whole } = useUpstream(wire);
+  const { state, ask } = useFake(wire);
+  const whole = wholeOf(wire);
 
   test("a reset during the reply is a failure after the received text", async () => {
     state.fake.next(silentAfter(2));

@@ -1,3 +1,4 @@
+import { afterEach, beforeEach } from "vitest";
 import type { Model, RemoteSettings } from "../../src/domain/model.ts";
 import { type Delta, type Output, OutputBuilder } from "../../src/domain/output.ts";
 import { firstTokens } from "../../src/tokens/count-tokens.ts";
@@ -13,6 +14,7 @@ import {
   type UpstreamEvent,
 } from "../../src/upstreams/upstream.ts";
 import { UpstreamFailure } from "../../src/upstreams/upstream-failure.ts";
+import { type Behaviour, FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";
 import { WIRES_OF_KIND, type Wire } from "../support/fake-upstreams/wire.ts";
 import { promptOf } from "../support/samples.ts";
 
@@ -113,4 +115,22 @@ export async function read(events: AsyncIterable<UpstreamEvent>): Promise<Outcom
 /** "garbled" for an UpstreamFailure of that kind, the error itself for anything else. */
 export function kindOf(failure: unknown): unknown {
   return failure instanceof UpstreamFailure ? failure.kind : failure;
+}
+
+/** A fake upstream with this wire format, and a connection to it, during each test. */
+export function useFake(wire: Wire) {
+  const state = {} as { fake: FakeUpstream; upstream: Upstream };
+  beforeEach(async () => {
+    state.fake = await FakeUpstream.start({ wire });
+    state.upstream = openRemote(state.fake.settings());
+  });
+  afterEach(async () => {
+    await state.upstream.close();
+    await state.fake.stop();
+  });
+  const ask = (behaviour: Behaviour, prompt = PROMPT) => {
+    state.fake.next(behaviour);
+    return read(state.upstream.generate(prompt, NEVER));
+  };
+  return { state, ask };
 }

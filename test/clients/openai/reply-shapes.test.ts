@@ -148,28 +148,11 @@ test.each([
 });
 
 type EventShape<Type extends sdk.ResponseStreamEvent["type"]> = Shape<Extract<sdk.ResponseStreamEvent, { type: Type }>>;
-type EventShapes<Types extends sdk.ResponseStreamEvent["type"]> = { readonly [Type in Types]: EventShape<Type> };
 
 const place = { type: "string", item_id: "string", output_index: "number", sequence_number: "number" } as const;
 const whole = { type: "string", response: "object", sequence_number: "number" } as const;
 const item = { type: "string", item: "object", output_index: "number", sequence_number: "number" } as const;
-const EVENTS: EventShapes<
-  | "response.created"
-  | "response.in_progress"
-  | "response.completed"
-  | "response.output_item.added"
-  | "response.output_item.done"
-  | "response.content_part.added"
-  | "response.content_part.done"
-  | "response.output_text.delta"
-  | "response.output_text.done"
-  | "response.function_call_arguments.delta"
-  | "response.function_call_arguments.done"
-  | "response.reasoning_summary_part.added"
-  | "response.reasoning_summary_part.done"
-  | "response.reasoning_summary_text.delta"
-  | "response.reasoning_summary_text.done"
-> = {
+const EVENTS = {
   "response.created": whole,
   "response.in_progress": whole,
   "response.completed": whole,
@@ -185,7 +168,7 @@ const EVENTS: EventShapes<
   "response.reasoning_summary_part.done": { ...place, summary_index: "number", part: "object" },
   "response.reasoning_summary_text.delta": { ...place, summary_index: "number", delta: "string" },
   "response.reasoning_summary_text.done": { ...place, summary_index: "number", text: "string" },
-};
+} satisfies { readonly [Type in sdk.ResponseStreamEvent["type"]]?: EventShape<Type> };
 
 test("the events of streamed responses", async () => {
   const seen = new Set<string>();
