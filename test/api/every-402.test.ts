@@ -67,6 +67,8 @@ test.each(METERED_SURFACES)(
       expect(header("x-should-retry")).toBe(retry);
       expect(header("retry-after") ?? "").toMatch(retry === "true" ? /^[1-5]$/ : /^$/);
     }
+    expect(await metered.rows(poor)).toEqual([]);
+    expect(await metered.account(poor)).toEqual({ balance: 5, held: 0 });
   },
 );
 

@@ -49,6 +49,7 @@ test("a key above the limit per hour is a 429 with the end of the hour", () =>
       metadata: { plan: "three", max_keys_created_per_hour: String(LIMIT) },
     });
     expect(outcome.ok || outcome.details.sort()).toEqual(["ErrorInfo", "QuotaFailure", "RetryInfo"]);
+    expect(outcome.headers["x-should-retry"]).toBe("false");
     const seconds = Number(outcome.headers["retry-after"]);
     expect(seconds).toBeLessThanOrEqual(atMost);
     expect(seconds).toBeGreaterThanOrEqual(secondsToNextHour());

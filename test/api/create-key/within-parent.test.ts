@@ -20,7 +20,6 @@ async function countKeys({ accountId }: TestKey): Promise<number> {
 }
 
 test.each([
-  { has: ["keys"], asks: ["read"] },
   { has: ["keys"], asks: ["keys", "generate"] },
   { has: ["read", "keys"], asks: ["generate", "read", "keys"] },
   { has: ["keys"], asks: [] },
@@ -36,7 +35,6 @@ test.each([
 
 test.each([
   { has: ["keys", "read"], gets: ["read"] },
-  { has: ["keys", "generate"], gets: ["generate"] },
   { has: ["keys", "read", "generate"], gets: ["generate", "read"] },
 ])("a key with $has gives $gets when the call names no scopes", async ({ has, gets }) => {
   const parent = await createTestKey(operator, { scopes: has });

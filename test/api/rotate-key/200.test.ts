@@ -7,7 +7,7 @@ import { maskOfKey } from "../../../src/domain/credentials.ts";
 import { useTestApp } from "../../support/app.ts";
 import { createTestKey, type TestKey, useOperator } from "../../support/fixtures.ts";
 import { withinOneMinute } from "../../support/minute.ts";
-import { callOf } from "../../support/protocols.ts";
+import { callOf, messageOf } from "../../support/protocols.ts";
 
 const { getMe } = MeService.method;
 const { listEntries } = LedgerService.method;
@@ -16,16 +16,13 @@ const app = useTestApp();
 const operator = useOperator(app);
 const call = callOf(app);
 
-async function rotate(calling: string, keyId: string, overlapSeconds: number) {
-  const outcome = await call(KeyService.method.rotateKey, { keyId, overlapSeconds }, calling);
-  return outcome;
-}
+const rotate = (calling: string, keyId: string, overlapSeconds: number) =>
+  call(KeyService.method.rotateKey, { keyId, overlapSeconds }, calling);
 
-async function rotated(key: TestKey, calling: string, overlapSeconds: number) {
-  const outcome = await rotate(calling, key.id, overlapSeconds);
-  if (!outcome.ok) throw new Error(outcome.text);
-  expect(outcome.message.apiKey?.id).toBe(key.id);
-  return outcome.message;
+async function rotated({ id }: Pick<TestKey, "id">, calling: string, overlapSeconds: number) {
+  const message = messageOf(await rotate(calling, id, overlapSeconds));
+  expect(message.apiKey?.id).toBe(id);
+  return message;
 }
 
 /** Whose key it is, or why the call was refused. */
@@ -86,10 +83,8 @@ test("a key rotates itself and its descendants, and no other key", async () => {
   const parent = await createTestKey(operator);
   const other = await createTestKey(operator, { accountId: parent.accountId });
   expect(await rotate(parent.secret, other.id, 0)).toMatchObject({ reason: "not_found" });
-  const created = await call(KeyService.method.createKey, { name: "child" }, parent.secret);
-  if (!created.ok) throw new Error(created.text);
-  const child = { id: created.message.apiKey?.id ?? "", accountId: "", secret: created.message.secret };
-  const { secret } = await rotated(child, parent.secret, 0);
+  const child = messageOf(await call(KeyService.method.createKey, { name: "child" }, parent.secret));
+  const { secret } = await rotated({ id: child.apiKey?.id ?? "" }, parent.secret, 0);
   expect(await me(child.secret)).toBe("expired_api_key");
   expect(await me(secret)).toBe(maskOfKey(secret));
 });
