@@ -33,8 +33,8 @@ const resolve = (host: string) =>
     addresses.lookup(new URL(`https://${host}`))(host, { all: true }, (error, found) => done(error ? error.message : found));
   });
 
-const send = () =>
-  sender.send({ url: `http://name.test:${receiver.port}/`, secrets: SECRETS }, "evt_1", "{}", new AbortController().signal);
+const sendBy = (by: Sender, url: string) => by.send({ url, secrets: SECRETS }, "evt_1", "{}", new AbortController().signal);
+const send = () => sendBy(sender, `http://name.test:${receiver.port}/`);
 
 test("a name with public and private addresses is connected to the public ones only", async () => {
   nameServer.names.set("mixed.test", ["10.0.0.1", "8.8.8.8", "169.254.169.254", "1.1.1.1"]);
@@ -144,12 +144,7 @@ test.each([
   const fail = () => Promise.reject(Object.assign(new Error("no address"), { code }));
   Object.assign(resolver, { resolve4: fail, resolve6: fail });
   const failing = new Sender(new DeliveryAddresses(undefined, () => false, resolver), "test", Date.now);
-  const { error } = await failing.send(
-    { url: "https://name.test/", secrets: SECRETS },
-    "evt_1",
-    "{}",
-    new AbortController().signal,
-  );
+  const { error } = await sendBy(failing, "https://name.test/");
   expect(error).toContain("cannot be resolved");
   expect(error.isWellFormed() && !error.includes("\0")).toBe(true);
   await failing.close();
