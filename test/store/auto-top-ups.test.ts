@@ -28,7 +28,6 @@ import {
   holdOf,
   moneyProblems,
   move,
-  newGenerationId,
   type Payer,
   payerOf,
   placeHold,
@@ -151,7 +150,7 @@ test("many charges and refused calls at the same time start one", async () => {
 test("a call that is refused while less than the threshold is free starts one; a hold that does not fit starts none", async () => {
   const billing = createTestBilling(store.database);
   const payer = await createAutoPayer(8_000_000n);
-  const tooMuch = () => billing.hold(holdOf(payer, 9_000_000n, newGenerationId(payer)));
+  const tooMuch = () => billing.hold(holdOf(payer, 9_000_000n));
   const short = { outcome: "insufficient", autoTopUpBelowMicros: 5_000_000n };
   expect(await tooMuch()).toMatchObject(short);
   await topUpAfterRefusal(store.database, payer.accountId);

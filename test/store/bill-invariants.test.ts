@@ -68,7 +68,7 @@ describe("a hold is not sent", () => {
     ["of a key in another lane", () => ({ keyId: strangerOf(payer, typeIds.key) }), lane],
   ];
   test.each(cases)("%s", async (_, change, invariant) => {
-    const hold = holdOf(payer, 60n, newGenerationId(payer));
+    const hold = holdOf(payer, 60n);
     await expectViolation(billing.hold({ ...hold, ...change() }), invariant);
     expect(await store.owner`SELECT FROM vx.holds`).toHaveLength(0);
   });
@@ -121,7 +121,7 @@ describe("an ending is not sent", () => {
 
   test("twice in one batch", async () => {
     const lane = laneOfId(payer.accountId);
-    const item: BillItem = { kind: "hold", lane, hold: holdOf(payer, 1n, newGenerationId(payer)) };
+    const item: BillItem = { kind: "hold", lane, hold: holdOf(payer, 1n) };
     const sent = bill(store.database, { serverId: "one", clock }, [item, { ...item }]);
     await expectViolation(sent, "a batch places and charges a hold once");
   });
@@ -174,7 +174,7 @@ describe("a result is not accepted", () => {
   test("fails only its item: the other items of the batch get their results", async () => {
     const other = await createPayer(store.database, 1n);
     const restore = await plantInBill(HOLDS, "IF v_result.balance_micros = 1 THEN v_result.balance_micros := -1; END IF;");
-    const outcomes = await Promise.allSettled([payer, other].map((one) => billing.hold(holdOf(one, 1n, newGenerationId(one)))));
+    const outcomes = await Promise.allSettled([payer, other].map((one) => billing.hold(holdOf(one, 1n))));
     await restore();
     expect(outcomes).toMatchObject([
       { value: { outcome: "held" } },

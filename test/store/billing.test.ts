@@ -81,9 +81,7 @@ test.each(["alone", "with other items"])("an ending %s with the id of another ac
 
 test("funds for 100 holds and 400 at once over two servers: exactly 100 are placed", async () => {
   const payer = await createPayer(store.database, 100n * 7n + 6n);
-  const outcomes = await Promise.all(
-    Array.from({ length: 400 }, (_, i) => (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newGenerationId(payer)))),
-  );
+  const outcomes = await Promise.all(Array.from({ length: 400 }, (_, i) => (billings[i % 2] as Billing).hold(holdOf(payer, 7n))));
   expect(outcomes.filter(({ outcome }) => outcome === "held")).toHaveLength(100);
   expect(outcomes.find(({ outcome }) => outcome === "insufficient")).toMatchObject({ balanceMicros: 706n });
   expect(await moneyProblems(store)).toEqual([]);
@@ -97,7 +95,7 @@ test("retries of a call with a long answer do not fail the other holds of their 
   await pipeline.hold(holdOf(payer, 10n, id, idempotency));
   await pipeline.end(endOf(payer, id, 10n, "x".repeat(2_500_000)));
   const retries = Array.from({ length: 511 }, () => pipeline.hold(holdOf(payer, 10n, newGenerationId(payer), idempotency)));
-  expect(await pipeline.hold(holdOf(other, 10n, newGenerationId(other)))).toEqual({ outcome: "held" });
+  expect(await pipeline.hold(holdOf(other, 10n))).toEqual({ outcome: "held" });
   expect(await Promise.all(retries)).toEqual(retries.map(() => ({ outcome: "answered" })));
 });
 
@@ -117,7 +115,7 @@ test("an idempotency key is held once, answered after that, refused for another 
 test("a statement that arrives too late changes nothing and returns the time of the database", async () => {
   const payer = await createPayer(store.database, 100n);
   const lane = laneOfId(payer.accountId);
-  const hold = holdOf(payer, 60n, newGenerationId(payer));
+  const hold = holdOf(payer, 60n);
   const billAt = (notAfter: Date) =>
     store.database.call<{ kind: string; clock: Date }>(
       "bill",

@@ -4,7 +4,7 @@ import type { Billing } from "../../src/store/billing.ts";
 import { listEntries } from "../../src/store/ledger.ts";
 import { dumpTables } from "../support/database.ts";
 import { limitProblems, setTestLimit } from "../support/limits.ts";
-import { charge, createPayer, holdOf, moneyProblems, newGenerationId, type Payer } from "../support/payer.ts";
+import { charge, createPayer, holdOf, moneyProblems, type Payer } from "../support/payer.ts";
 import { createTestBilling, findingsOf, useOwnStore } from "../support/store.ts";
 
 const NAME = "ada@example.com";
@@ -29,7 +29,7 @@ test("only one row has the name of an end user; all other rows have its digest",
   const payer = await createPayer(store.database, 1_000n);
   for (const window of ["day", "total"] as const) await limit(payer, { metric: "tokens", amount: 100n, window });
   for (const _ of [1, 2]) await charge(billing, payer, 10n, NAME);
-  await billing.hold({ ...holdOf(payer, 10n, newGenerationId(payer)), user: NAME });
+  await billing.hold({ ...holdOf(payer, 10n), user: NAME });
   const rows = (await dumpTables(store)).split("\n").filter((row) => row.includes(NAME));
   expect(rows).toEqual([expect.stringMatching(/,acct_\w+,user_[0-9a-f]{32},ada@example.com\)$/)]);
   expect(await usersOf(payer)).toEqual([NAME, NAME]);
@@ -46,7 +46,7 @@ test("an end user has different digests in two accounts", async () => {
 test("a refused call leaves no name", async () => {
   const payer = await createPayer(store.database, 10n);
   await limit(payer, { metric: "cost", amount: 0n, window: "day" });
-  const hold = { ...holdOf(payer, 1n, newGenerationId(payer)), user: "refused" };
+  const hold = { ...holdOf(payer, 1n), user: "refused" };
   expect(await billing.hold(hold)).toMatchObject({ outcome: "limited" });
   expect(await dumpTables(store)).not.toContain("refused");
 });

@@ -140,7 +140,7 @@ test("what has expired cannot be held, also before it has left the balance", asy
   const payer = await createPayer(store.database, 10n);
   await grant(payer, 100n, 3);
   await pass(payer, 5);
-  const hold = (micros: bigint) => holdOf(payer, micros, newGenerationId(payer));
+  const hold = (micros: bigint) => holdOf(payer, micros);
   expect(await billing.hold(hold(11n))).toMatchObject({ outcome: "insufficient" });
   expect(await billing.quoteHold(hold(11n))).toMatchObject({ outcome: "insufficient", balanceMicros: 10n });
   await charge(billing, payer, 10n);

@@ -6,7 +6,7 @@ import type { Parameter } from "../../src/store/driver/connection.ts";
 import { LaneMoved } from "../../src/store/driver/store-error.ts";
 import { TEST_CALLER } from "../support/action.ts";
 import { dumpTables } from "../support/database.ts";
-import { createPayer, endOf, holdOf, newGenerationId, type Payer, payerOf, placeHold } from "../support/payer.ts";
+import { createPayer, endOf, holdOf, type Payer, payerOf, placeHold } from "../support/payer.ts";
 import { createTestBilling, useOwnStore } from "../support/store.ts";
 
 const store = useOwnStore();
@@ -26,7 +26,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     any_scope: 0,
   };
   const ends = arrayOfEnds([{ kind: "end", lane, end: endOf(payer, generationId, 10n) }]);
-  const holds = arrayOfHolds([{ kind: "hold", lane, hold: holdOf(payer, 5n, newGenerationId(payer)) }]);
+  const holds = arrayOfHolds([{ kind: "hold", lane, hold: holdOf(payer, 5n) }]);
   const visible = ["abcd", "wxyz"];
   const act = TEST_CALLER;
   return {

@@ -21,7 +21,7 @@ beforeAll(() => {
 });
 
 function hold(payer: Payer, amount: bigint, more: Partial<HoldRequest> = {}): Promise<HoldOutcome> {
-  return billings[0].hold({ ...holdOf(payer, amount, newGenerationId(payer)), ...more });
+  return billings[0].hold({ ...holdOf(payer, amount), ...more });
 }
 
 const childOf = (parent: Payer) => createChild(store.database, parent);
@@ -41,9 +41,7 @@ test.each([
 ] as const)("a limit of %s admits exactly what fits it, of 400 holds at once over two servers", async (metric, amount, count) => {
   const payer = await createPayer(store.database, 1_000_000n);
   await setTestLimit(store.database, accountOf(payer), { metric, amount });
-  const outcomes = await Promise.all(
-    Array.from({ length: 400 }, (_, i) => (billings[i % 2] as Billing).hold(holdOf(payer, 7n, newGenerationId(payer)))),
-  );
+  const outcomes = await Promise.all(Array.from({ length: 400 }, (_, i) => (billings[i % 2] as Billing).hold(holdOf(payer, 7n))));
   expect(outcomes.filter(({ outcome }) => outcome === "held")).toHaveLength(count);
   expect(outcomes.find(({ outcome }) => outcome === "limited")).toMatchObject({ limit: { metric, amount } });
   expect(await problems(payer)).toEqual([]);
@@ -180,7 +178,7 @@ test("abandoned holds release their counters, and counters of passed windows are
 test("a quote asks the same rule and holds nothing", async () => {
   const payer = await createPayer(store.database, 1_000n);
   await setTestLimit(store.database, keyOf(payer), { metric: "tokens", amount: 10n, window: "minute" });
-  const quote = (amount: bigint) => billings[0].quoteHold(holdOf(payer, amount, newGenerationId(payer)));
+  const quote = (amount: bigint) => billings[0].quoteHold(holdOf(payer, amount));
   expect(await quote(11n)).toMatchObject({ outcome: "limited", tokenRoom: 10n });
   expect(await quote(10n)).toMatchObject({ outcome: "held", minuteLimits: [{ remaining: 0n }] });
   expect(await quote(2_000n)).toMatchObject({ outcome: "insufficient", tokenRoom: 10n });

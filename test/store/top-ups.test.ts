@@ -35,32 +35,24 @@ const store = useOwnStore();
 
 const AMOUNT = 10_000_000n;
 
+const WANTED = { amountMicros: AMOUNT, returnUrl: "https://app.example/", idempotencyKey: undefined, action: TEST_ACTION };
+
 async function newTopUp({ accountId }: Payer, amountMicros = AMOUNT): Promise<TopUpRow> {
   const id = typeIds.topUp(laneOfId(accountId));
-  await createTopUp(store.database, {
-    id,
-    accountId,
-    amountMicros,
-    returnUrl: "https://app.example/",
-    idempotencyKey: undefined,
-    action: TEST_ACTION,
-  });
+  await createTopUp(store.database, { ...WANTED, id, accountId, amountMicros });
   return await setTopUpPage(store.database, id, { id: `cs_${id}`, url: "https://pay.example/" });
 }
 
 function paidOf(topUp: TopUpRow, changes: Partial<SeenPayment> = {}): SeenPayment {
+  const none = { refundedMicros: 0n, disputedMicros: 0n, receiptUrl: "https://pay.example/receipt", invoiceUrl: "", failure: "" };
   return {
+    ...none,
     status: "paid",
     pageId: topUp.page_id ?? undefined,
     paymentId: `pi_${topUp.id}`,
     accountId: topUp.account_id,
     currency: "usd",
     amountMicros: topUp.amount_micros,
-    refundedMicros: 0n,
-    disputedMicros: 0n,
-    receiptUrl: "https://pay.example/receipt",
-    invoiceUrl: "",
-    failure: "",
     ...changes,
   };
 }
@@ -177,9 +169,9 @@ test("a refund takes what is free; calls are refused until released holds and cr
   await see(topUp, { refundedMicros: AMOUNT });
   expect(await moneyOf(store, payer)).toEqual({ balance: 2_000_000, held: 2_000_000, owed: 5_000_000 });
   expect(await stateOf(topUp)).toMatchObject({ state: "refunded" });
-  const refused = await billing.hold(holdOf(payer, 1n, newGenerationId(payer)));
+  const refused = await billing.hold(holdOf(payer, 1n));
   expect(refused).toMatchObject({ outcome: "owing", owedMicros: 5_000_000n });
-  expect(await billing.quoteHold(holdOf(payer, 1n, newGenerationId(payer)))).toMatchObject({ outcome: "owing" });
+  expect(await billing.quoteHold(holdOf(payer, 1n))).toMatchObject({ outcome: "owing" });
   // The running call used half of its hold: the other half pays a part.
   await billing.end(endOf(payer, open, 1_000_000n));
   expect(await moneyOf(store, payer)).toEqual({ balance: 0, held: 0, owed: 4_000_000 });
@@ -198,7 +190,7 @@ test("a refund takes what is free; calls are refused until released holds and cr
     ["credit", 4_000_000],
     ["refund", -2_500_000],
   ]);
-  expect((await billing.hold(holdOf(payer, 1n, newGenerationId(payer)))).outcome).toBe("held");
+  expect((await billing.hold(holdOf(payer, 1n))).outcome).toBe("held");
 });
 
 test("what an abandoned hold releases pays what is owed", async () => {
@@ -238,15 +230,10 @@ test("a payment that is already refunded when it is first read is credited and t
 
 test("an idempotency key creates one top-up, and refuses another amount", async () => {
   const { accountId } = await createPayer(store.database, 0n);
-  const create = (amountMicros: bigint) =>
-    createTopUp(store.database, {
-      id: typeIds.topUp(laneOfId(accountId)),
-      accountId,
-      amountMicros,
-      returnUrl: "https://app.example/",
-      idempotencyKey: "order 1",
-      action: TEST_ACTION,
-    });
+  const create = (amountMicros: bigint) => {
+    const id = typeIds.topUp(laneOfId(accountId));
+    return createTopUp(store.database, { ...WANTED, id, accountId, amountMicros, idempotencyKey: "order 1" });
+  };
   const all = await Promise.all(Array.from({ length: 8 }, () => create(AMOUNT)));
   expect(new Set(all.map(({ id }) => id)).size).toBe(1);
   await expect(create(AMOUNT + 10_000n)).rejects.toMatchObject({ reason: "idempotency_key_reused" });

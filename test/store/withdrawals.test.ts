@@ -59,7 +59,7 @@ test.each(WITHDRAWALS)("%s waits for a hold that is being placed", async (what, 
     await untilWaiting(store, 2);
   });
   expect(await outcomes).toMatchObject([{ outcome: "held" }, {}]);
-  expect(await billing.hold(holdOf(payer, 1n, newGenerationId(payer)))).toEqual({ outcome: "outdated" });
+  expect(await billing.hold(holdOf(payer, 1n))).toEqual({ outcome: "outdated" });
   await billing.end(endOf(payer, id, undefined));
 });
 
@@ -71,7 +71,7 @@ test.each(WITHDRAWALS)("a hold waits for %s, and is not placed then", async (wha
   await during("SELECT FROM vx.event_ends WHERE account_id = $1 FOR UPDATE", payer.accountId, async () => {
     const withdrawal = withdraw(payer);
     await untilWaiting(store, 1);
-    outcomes = Promise.all([withdrawal, billing.hold(holdOf(payer, 60n, newGenerationId(payer)))]);
+    outcomes = Promise.all([withdrawal, billing.hold(holdOf(payer, 60n))]);
     await untilWaiting(store, 2);
   });
   expect(await outcomes).toMatchObject([{}, { outcome: "outdated" }]);

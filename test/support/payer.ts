@@ -78,7 +78,7 @@ export function newGenerationId({ accountId }: Payer): string {
 export function holdOf(
   payer: Payer,
   amountMicros: bigint,
-  generationId: string,
+  generationId = newGenerationId(payer),
   idempotency?: HoldRequest["idempotency"],
 ): HoldRequest {
   return {
