@@ -1,12 +1,20 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
-import { afterAll, expect, test } from "vitest";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import { AddressRanges } from "../../src/domain/network.ts";
 import { DeliveryAddresses } from "../../src/webhooks/addresses.ts";
 import { Sender } from "../../src/webhooks/sender.ts";
 
 const sender = new Sender(new DeliveryAddresses(new AddressRanges("127.0.0.1/32"), () => false), "test", Date.now);
 afterAll(() => sender.close());
+
+/** Sends an event to a server of this machine. */
+function send(server: Server) {
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const secrets = "whsec_RXhhbXBsZUV4YW1wbGVFeGFtcGxlRXhhbXBsZUV4YW0=";
+  return sender.send({ url, secrets }, "evt_1", "{}", new AbortController().signal);
+}
 
 function writeForever(socket: Socket, text: string): void {
   const write = () => {
@@ -56,10 +64,33 @@ test.each(Object.entries(ANSWERS))("an endpoint that sends %s is no harm", async
     socket.once("data", () => (typeof answer === "string" ? socket.end(answer) : answer(socket)));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
-  const endpoint = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    secrets: "whsec_RXhhbXBsZUV4YW1wbGVFeGFtcGxlRXhhbXBsZUV4YW0=",
-  };
-  expect(await sender.send(endpoint, "evt_1", "{}", new AbortController().signal)).toMatchObject(stored);
+  expect(await send(server)).toMatchObject(stored);
+  server.close();
+});
+
+test("an idle connection closes after half a minute, although the endpoint asks for ten", async () => {
+  // Only timers are simulated: the connections are real.
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let connections = 0;
+  const server = createHttpServer((_, response) => {
+    response.writeHead(204, { "keep-alive": "timeout=600" }).end();
+  });
+  server.keepAliveTimeout = 0;
+  server.on("connection", () => connections++);
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  for (const [pauseMs, opened] of [
+    [0, 1],
+    [25_000, 1],
+    [32_000, 2],
+  ] as const) {
+    await vi.advanceTimersByTimeAsync(pauseMs);
+    const sending = send(server);
+    // Undici looks at an idle connection in a timer before it is used.
+    await vi.advanceTimersByTimeAsync(10);
+    expect((await sending).status).toBe(204);
+    expect(connections).toBe(opened);
+  }
+  server.closeAllConnections();
   server.close();
 });
