@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { DomainError } from "../../src/domain/errors.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { Database } from "../../src/store/driver/database.ts";
@@ -75,14 +75,11 @@ test("time in the queue does not count towards the statement timeout", async () 
 
 test("only a connection that does not respond is closed", async () => {
   open();
-  const dead = reasonOf(blocked());
-  const pid = await vi.waitFor(async () => {
-    const [row] = await shared.owner<{ pid: number }[]>`
-      SELECT pid FROM pg_stat_activity WHERE application_name = 'pool under test' AND wait_event_type = 'Lock'`;
-    if (!row) throw new Error("it does not wait yet");
-    return row.pid;
-  });
+  await pool.call("schema_version");
+  const [pid = 0] = await pids();
   process.kill(pid, "SIGSTOP");
+  // The connection that was used last is the next one.
+  const dead = reasonOf(pool.call("schema_version"));
   try {
     let isOver = false;
     const ended = dead.finally(() => {
