@@ -30,9 +30,7 @@ test("audit exits 0 if the ledger is consistent, and 1 if one balance differs by
       `^TIME .*\n\\S+ +break-glass +CreditAccount +${id} +ok +entry_id=led_\\S+ amount_micros=25000000 +invoice 1001\n$`,
     ),
   );
-  expect(await vx(["log", "--to", "2020-01-01"], env)).toMatchObject({
-    stderr: "There are no such events.\n",
-  });
+  expect(await vx(["log", "--to", "2020-01-01"], env)).toMatchObject({ stderr: "There are no such events.\n" });
 
   await app.database.owner`UPDATE vx.accounts SET balance_micros = balance_micros + 1 WHERE id = ${id}`;
   const bad = await vx(["audit", "--json"], env);

@@ -54,9 +54,7 @@ test("cells contain no terminal control characters", () => {
 });
 
 test("JSON is one line without terminal control characters and parses to the message", () => {
-  const message = create(CreateAccountResponseSchema, {
-    account: { name: HOSTILE, balanceMicros: 9_007_199_254_740_993n },
-  });
+  const message = create(CreateAccountResponseSchema, { account: { name: HOSTILE, balanceMicros: 9_007_199_254_740_993n } });
   const line = jsonLine(CreateAccountResponseSchema, message);
   expect(line.slice(0, -1)).not.toMatch(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
   expect(line).toMatch(/"balance_micros":9007199254740993,.*\n$/);

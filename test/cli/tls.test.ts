@@ -19,41 +19,25 @@ beforeAll(async () => {
   }
   const both = ["other.crt", "right.crt"].map((name) => readFileSync(inFolder(name), "utf8"));
   writeFileSync(inFolder("both.crt"), both.join(""));
-  app = await startTestApp({
-    env: { VX_ADMIN_TLS_CERT: inFolder("right.crt"), VX_ADMIN_TLS_KEY: inFolder("right.key") },
-  });
+  app = await startTestApp({ env: { VX_ADMIN_TLS_CERT: inFolder("right.crt"), VX_ADMIN_TLS_KEY: inFolder("right.key") } });
 });
 afterAll(async () => {
   await app.stop();
   folder.remove();
 });
 
-const plans = (env: Record<string, string>) => vx(["plans", "list", "--json"], { ...TOKEN, ...env });
+const plans = (env: Record<string, string>, url?: string) =>
+  vx([...(url === undefined ? [] : ["--url", url]), "plans", "list", "--json"], { ...TOKEN, ...env });
 
-test("VX_ADMIN_TLS_CERT with a port connects over TLS", async () => {
-  const { port } = new URL(app.adminUrl);
-  const outcome = await plans({ VX_ADMIN_PORT: port, VX_ADMIN_TLS_CERT: inFolder("right.crt") });
-  expect(outcome).toMatchObject({ code: 0, stderr: "" });
-  expect(outcome.stdout).toContain('"free"');
-});
+const RIGHT = { VX_ADMIN_TLS_CERT: inFolder("right.crt") };
+const port = () => new URL(app.adminUrl).port;
 
-test("VX_ADMIN_URL takes precedence over VX_ADMIN_HOST and VX_ADMIN_PORT", async () => {
-  const outcome = await plans({
-    VX_ADMIN_URL: app.adminUrl,
-    VX_ADMIN_PORT: "1",
-    VX_ADMIN_TLS_CERT: inFolder("right.crt"),
-  });
-  expect(outcome).toMatchObject({ code: 0, stderr: "" });
-});
-
-test("--url takes precedence over VX_ADMIN_URL", async () => {
-  const env = { ...TOKEN, VX_ADMIN_URL: "https://127.0.0.1:1", VX_ADMIN_TLS_CERT: inFolder("right.crt") };
-  const outcome = await vx(["--url", app.adminUrl, "plans", "list", "--json"], env);
-  expect(outcome).toMatchObject({ code: 0, stderr: "" });
-  expect(await vx(["--url", "ops.example", "plans", "list"], env)).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/^vx: invalid setting: --url, VX_ADMIN_URL: must be a URL/),
-  });
+test.each([
+  ["VX_ADMIN_TLS_CERT with a port connects over TLS", () => plans({ ...RIGHT, VX_ADMIN_PORT: port() })],
+  ["VX_ADMIN_URL takes precedence over a port", () => plans({ ...RIGHT, VX_ADMIN_URL: app.adminUrl, VX_ADMIN_PORT: "1" })],
+  ["--url takes precedence over VX_ADMIN_URL", () => plans({ ...RIGHT, VX_ADMIN_URL: "https://127.0.0.1:1" }, app.adminUrl)],
+])("%s", async (_, list) => {
+  expect(await list()).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining('"free"') });
 });
 
 test.each([
@@ -66,14 +50,15 @@ test.each([
   expect(stderr).toMatch(problem);
 });
 
-test.each(["ops.example:8081", "https://me@ops.example/"])("VX_ADMIN_URL=%s is wrong usage", async (url) => {
-  const { code, stderr } = await plans({ VX_ADMIN_URL: url });
-  expect(code).toBe(2);
-  expect(stderr).toMatch(/VX_ADMIN_URL: must be a URL with host and port only/);
+test.each<[Record<string, string>, RegExp]>([
+  [{ VX_ADMIN_URL: "ops.example:8081" }, /VX_ADMIN_URL: must be a URL with host and port only/],
+  [{ VX_ADMIN_URL: "https://me@ops.example/" }, /VX_ADMIN_URL: must be a URL with host and port only/],
+  [{ VX_ADMIN_TLS_CERT: inFolder("right.key") }, /VX_ADMIN_TLS_CERT: must contain a certificate in PEM format/],
+])("%o is wrong usage", async (env, problem) => {
+  expect(await plans(env)).toMatchObject({ code: 2, stderr: expect.stringMatching(problem) });
 });
 
-test("a file without a certificate is wrong usage", async () => {
-  const { code, stderr } = await plans({ VX_ADMIN_TLS_CERT: inFolder("right.key") });
-  expect(code).toBe(2);
-  expect(stderr).toContain("VX_ADMIN_TLS_CERT: must contain a certificate in PEM format");
+test("--url is wrong usage unless it is a URL", async () => {
+  const stderr = expect.stringMatching(/^vx: invalid setting: --url, VX_ADMIN_URL: must be a URL/);
+  expect(await plans(RIGHT, "ops.example")).toMatchObject({ code: 2, stderr });
 });

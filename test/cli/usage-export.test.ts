@@ -99,12 +99,7 @@ describe("focus", () => {
 
   test("has values of the types of the specification, and null only where it is allowed", () => {
     expect(rows).toHaveLength(10);
-    const forms = {
-      string: /./,
-      decimal: /^-?\d+(\.\d+)?$/,
-      time: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
-      json: /^\{.*\}$/,
-    };
+    const forms = { string: /./, decimal: /^-?\d+(\.\d+)?$/, time: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/, json: /^\{.*\}$/ };
     for (const row of rows) {
       for (const [name, { nullable, type }] of FOCUS) {
         const value = row[name];

@@ -168,10 +168,7 @@ describe("wrong usage exits 2 with an error on stderr", () => {
 
   test("migrate with an invalid URL, without the password in the error", async () => {
     const { code, stderr } = await vx(["migrate"], { DATABASE_URL: "postgres://owner:secret@host:99999/vx" });
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: "vx: invalid setting: DATABASE_URL: has no valid port: 99999\n",
-    });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: "vx: invalid setting: DATABASE_URL: has no valid port: 99999\n" });
   });
 
   type WrongSetting = [name: string, value: string, problem: string, others?: Record<string, string>];

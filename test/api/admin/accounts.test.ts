@@ -168,20 +168,10 @@ describe("profiles", () => {
       expect((await operator[method]({ ...once, accountId })).entry).toEqual(moved.entry);
     }
     const named = { accountId: "crm-3", reason: "ticket 7" };
-    const changed = [
-      await operator.updateAccount({ ...named, notes: "seen" }),
-      await operator.suspendAccount(named),
-      await operator.resumeAccount(named),
-      await operator.setAccountPlan({ ...named, plan: "pro" }),
-    ];
-    expect(changed.map((answer) => answer.account?.id)).toEqual(changed.map(() => accountId));
     const { apiKey } = await operator.createKey({ ...named, name: "ci" });
     expect((await operator.listKeys(named)).apiKeys).toEqual([apiKey]);
     expect((await operator.listLedgerEntries(named)).entries).toHaveLength(2);
     expect(await operator.getUsage(named)).toMatchObject({ throughSeq: 2n });
-    const { events } = await operator.listOperatorEvents({ accountId });
-    expect(events).toHaveLength(8);
-    expect(events.slice(1).map(({ target }) => target)).toEqual(events.slice(1).map(() => accountId));
     await operator.createAccount({ name: "hooli" });
     await expect(operator.getAccount({ accountId: "hooli" })).rejects.toThrow(/several accounts/);
   });
