@@ -13,9 +13,6 @@ import { inDataFolder, ready, start, startHere, useDataFolder } from "./server-p
 
 useDataFolder();
 
-/** Other programs may share the machine. */
-const WAIT = { timeout: 10_000 };
-
 type Certificate = ReturnType<typeof createCertificate>;
 
 function write(name: string, { cert, key }: Certificate): void {
@@ -103,7 +100,7 @@ test.each([
     writeFileSync(inDataFolder("public.crt"), second.cert);
     rmSync(inDataFolder("admin.key"));
     requestReload();
-    await vi.waitFor(() => expect(logged("the previous one stays in use")).toBe(workers + 1), WAIT);
+    await vi.waitFor(() => expect(logged("the previous one stays in use")).toBe(workers + 1));
     expect(log()).toContain("VX_TLS_KEY: must contain the unencrypted private key of");
     expect(log()).toMatch(/VX_ADMIN_TLS_KEY: \S+ cannot be read: no such file or directory \(ENOENT\)/);
     for (let i = 0; i < 2 * workers; i++) await isServed(url, first);
@@ -113,10 +110,10 @@ test.each([
     write("admin", nextAdmin);
     writeFileSync(inDataFolder("models.yaml"), modelsYaml(["second"]));
     requestReload();
-    await vi.waitFor(() => expect(logged("reloaded TLS certificate")).toBe(workers + 1), WAIT);
+    await vi.waitFor(() => expect(logged("reloaded TLS certificate")).toBe(workers + 1));
     // The process that starts the workers loads the models for the operator API. All read the models last.
     const processes = workers === 1 ? 1 : workers + 1;
-    await vi.waitFor(() => expect(logged("reloaded models")).toBe(2 * processes), WAIT);
+    await vi.waitFor(() => expect(logged("reloaded models")).toBe(2 * processes));
     for (let i = 0; i < 2 * workers; i++) {
       const { data } = JSON.parse(await get(`${url}/v1/models`, second, secret)) as { data: { id: string }[] };
       expect(data.map(({ id }) => id)).toEqual(["second"]);
