@@ -147,10 +147,11 @@ export async function readAllUsage(
       const cell = namedCell(database, i);
       // The first groups of all cells are among the first groups of each.
       const ofCell = new GroupSums(page.size + 1);
-      for await (const rows of allUsagePieces(database, cell, part, options)) {
+      for await (const { rows, endsAccount } of allUsagePieces(database, cell, part, options)) {
         if (piecesLeft-- === 0) throw new TooMuchUsage();
         for (const row of rows) ofCell.addSum(row);
-        if (isInOrder && ofCell.isFull) break;
+        // Later pieces of the same account add to its groups, or have groups before them.
+        if (isInOrder && endsAccount && ofCell.isFull) break;
       }
       for (const row of ofCell.first()) sums.addSum(row);
     }
@@ -172,7 +173,7 @@ async function* allUsagePieces(
   cell: FunctionCaller,
   query: UsageQuery,
   options: AllPieceOptions,
-): AsyncGenerator<UsageSum[]> {
+): AsyncGenerator<{ rows: UsageSum[]; endsAccount: boolean }> {
   const { starts, end, by } = query;
   const { after, limit } = options;
   let accountId: string | null = options.fromId;
@@ -193,12 +194,13 @@ async function* allUsagePieces(
       limit,
     );
     if (!head) return;
-    yield rows;
+    yield { rows, endsAccount: true };
     const largeId = head.large_account_id;
     if (largeId !== "") {
       const isLater = by.account && largeId !== after?.[1];
       const largeOptions = { after: isLater ? undefined : after, rows: options.rows, limit };
-      for await (const piece of usagePieces(database, largeId, query, largeOptions)) yield piece.rows;
+      for await (const piece of usagePieces(database, largeId, query, largeOptions))
+        yield { rows: piece.rows, endsAccount: piece.next === undefined };
     }
     accountId = head.account_id;
   }
