@@ -36,11 +36,7 @@ export async function raiseLimits(owner: postgres.Sql, schema = "vx"): Promise<v
 export async function createAdmission(checkout: Checkout, store: Cells, payers: readonly Payer[]) {
   const { Admitter } = await checkout.load<AdmitModule>("src/store/admit.ts");
   const { fingerprintOf, laneOfKey } = await checkout.load<KeyModule>("src/domain/credentials.ts");
-  const admitter = new Admitter(store, {
-    pipelines: 1,
-    maxWaiting: 16_384,
-    clocks: store.all.map(() => NEAR),
-  });
+  const admitter = new Admitter(store, { pipelines: 1, maxWaiting: 16_384, clocks: store.all.map(() => NEAR) });
   const keys = payers.map(({ secret }) => ({ lane: laneOfKey(secret), fingerprint: fingerprintOf(secret) }));
   return {
     keys,

@@ -41,14 +41,7 @@ export async function createGenerations(
   };
 }
 
-const HOLD = {
-  amountMicros: 4_000n,
-  tokens: 100,
-  model: "m",
-  user: "",
-  seconds: 600,
-  idempotency: undefined,
-};
+const HOLD = { amountMicros: 4_000n, tokens: 100, model: "m", user: "", seconds: 600, idempotency: undefined };
 
 /** A new key. */
 const ADMITTED = { scopes: DEFAULT_SCOPES, allowedCidrs: undefined, priceListVersion: 0 };

@@ -15,9 +15,7 @@ export type Checkout = {
 
 export function openCheckout(path: string): Checkout {
   const folder = resolve(path);
-  const { scripts } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
-    scripts: { start: string };
-  };
+  const { scripts } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { scripts: { start: string } };
   const [, assignments = "", start = ""] = /^((?:\w+=\S+ )*)(?:exec )?node (.*)$/.exec(scripts.start) ?? [];
   return {
     folder,

@@ -72,9 +72,5 @@ export function postRequest(path: string, body: string, secret: string, headers 
 
 /** A small prompt for the sandbox, which replies without delay. */
 export function generateBody(): string {
-  return JSON.stringify({
-    model: "vx-sandbox-small",
-    messages: [{ role: "user", content: "Say hello." }],
-    max_tokens: 100,
-  });
+  return JSON.stringify({ model: "vx-sandbox-small", messages: [{ role: "user", content: "Say hello." }], max_tokens: 100 });
 }

@@ -35,11 +35,7 @@ export const LARGE_CHATS: Readonly<Record<string, LargeChat>> = {
     pieces: PIECES,
     bodyFor: (model) => bodyOf(model, { messages: [{ role: "user", content: "Count." }], stream: true }),
   },
-  "large-tools": {
-    name: `${TOOLS} tools with ${PROPERTIES} properties each`,
-    callers: 16,
-    bodyFor: toolsBody,
-  },
+  "large-tools": { name: `${TOOLS} tools with ${PROPERTIES} properties each`, callers: 16, bodyFor: toolsBody },
   "large-images": { name: `${IMAGES} images of ${IMAGE_BYTES / 1e6} MB`, callers: 8, bodyFor: imagesBody },
 };
 
@@ -52,11 +48,7 @@ function promptOf(tokens: number, callers: number): LargeChat {
   const perMessage = Math.min(tokens, TOKENS_PER_MESSAGE);
   const message = { role: "user", content: text(perMessage) };
   const messages = Array.from({ length: tokens / perMessage }, () => message);
-  return {
-    name: `a prompt of ${tokens.toLocaleString("en")} tokens`,
-    callers,
-    bodyFor: (model) => bodyOf(model, { messages }),
-  };
+  return { name: `a prompt of ${tokens.toLocaleString("en")} tokens`, callers, bodyFor: (model) => bodyOf(model, { messages }) };
 }
 
 function toolsBody(model: string): string {
@@ -66,21 +58,14 @@ function toolsBody(model: string): string {
       {
         type: "object",
         description: `The setting number ${at} of the tool. If it is not given, the tool uses the default.`,
-        properties: {
-          value: { type: "string", enum: ["low", "medium", "high"] },
-          since: { type: "integer" },
-        },
+        properties: { value: { type: "string", enum: ["low", "medium", "high"] }, since: { type: "integer" } },
         required: ["value"],
       },
     ]),
   );
   const tools = Array.from({ length: TOOLS }, (_, at) => ({
     type: "function",
-    function: {
-      name: `tool_${at}`,
-      description: "Does one thing.",
-      parameters: { type: "object", properties },
-    },
+    function: { name: `tool_${at}`, description: "Does one thing.", parameters: { type: "object", properties } },
   }));
   return bodyOf(model, { messages: [{ role: "user", content: "Choose a tool." }], tools });
 }

@@ -5,12 +5,7 @@ import type { LargeChat } from "./large-chats.ts";
 import { type LoadResult, runLoadProgram } from "./load-program.ts";
 
 /** Where large calls go, and the key and headers of their callers. */
-type ChatTarget = {
-  readonly url: string;
-  readonly model: string;
-  readonly secret: string;
-  readonly headers?: string;
-};
+type ChatTarget = { readonly url: string; readonly model: string; readonly secret: string; readonly headers?: string };
 
 export type LargeLoad = {
   readonly perSecond: number;
@@ -33,12 +28,7 @@ export function largeArm(chat: LargeChat, target: ChatTarget): () => Promise<Lar
   return async () => {
     const alone = await send(1, SECONDS);
     const { perSecond, calls } = await send(chat.callers, SECONDS);
-    return {
-      perSecond,
-      aloneP50Ms: alone.p50Ms,
-      aloneP99Ms: alone.p99Ms,
-      calls: alone.calls + calls,
-    };
+    return { perSecond, aloneP50Ms: alone.p50Ms, aloneP99Ms: alone.p99Ms, calls: alone.calls + calls };
   };
 }
 
@@ -104,12 +94,7 @@ function senderOf(chat: LargeChat, { url, model, secret, headers }: ChatTarget) 
   return (callers: number, seconds: number) => sendRequest(url, request, { Callers: callers, Seconds: seconds, ...expect });
 }
 
-type Callers = {
-  readonly Callers: number;
-  readonly Seconds: number;
-  readonly PauseMs?: number;
-  readonly Expect?: string;
-};
+type Callers = { readonly Callers: number; readonly Seconds: number; readonly PauseMs?: number; readonly Expect?: string };
 
 function sendRequest(url: string, request: string, callers: Callers): Promise<LoadResult> {
   return runLoadProgram({

@@ -29,11 +29,7 @@ export async function runCallers(
   );
   latencies.sort((a, b) => a - b);
   const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
-  return {
-    perSecond: (latencies.length / (performance.now() - startedAt)) * 1000,
-    p50Ms: at(0.5),
-    p99Ms: at(0.99),
-  };
+  return { perSecond: (latencies.length / (performance.now() - startedAt)) * 1000, p50Ms: at(0.5), p99Ms: at(0.99) };
 }
 
 export function median(values: readonly number[]): number {

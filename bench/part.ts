@@ -38,10 +38,7 @@ export type AnyPart = Part<Rounds, Rounds>;
 /** Prints the figures of the part. Returns whether all limits are kept. */
 export async function measure(part: AnyPart, roundCount: number): Promise<boolean> {
   await using cleanup = new AsyncDisposableStack();
-  const arms = {
-    ...(await part.open(OWN_CHECKOUT, cleanup)),
-    ...(await part.openBaselines?.(cleanup)),
-  };
+  const arms = { ...(await part.open(OWN_CHECKOUT, cleanup)), ...(await part.openBaselines?.(cleanup)) };
   const rounds: Rounds[] = [];
   for (let number = -part.warmUpRounds; number < roundCount; number++) {
     const round = await measureRound(arms);

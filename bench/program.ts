@@ -70,11 +70,7 @@ export async function startLoggedProgram(
 ): Promise<{ pid: number }> {
   const path = join(cwd, "output");
   const output = openSync(path, "a");
-  const child = spawn(command, args, {
-    cwd,
-    env: { ...process.env, ...env },
-    stdio: ["ignore", output, output],
-  });
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ["ignore", output, output] });
   closeSync(output);
   const { pid, stop } = runningProgram(child);
   cleanup.defer(stop);

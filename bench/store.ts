@@ -7,13 +7,7 @@ type DatabaseModule = typeof import("../src/store/driver/database.ts");
 type RouterModule = typeof import("../src/cells/cell-router.ts");
 type DirectoryModule = typeof import("../src/cells/cell-directory.ts");
 
-const OPTIONS = {
-  name: "bench",
-  role: "vx_app",
-  statementTimeoutMs: 5_000,
-  maxStatements: 4_096,
-  maxWaitMs: 5_000,
-};
+const OPTIONS = { name: "bench", role: "vx_app", statementTimeoutMs: 5_000, maxStatements: 4_096, maxWaitMs: 5_000 };
 
 /** The connections of the store to the database of a server, as role of the server. */
 export async function openStore(
@@ -24,13 +18,7 @@ export async function openStore(
   const { Database } = await checkout.load<DatabaseModule>("src/store/driver/database.ts");
   const login = loginIn(dataDir, "vx_app");
   const database = new Database(
-    {
-      kind: "socket",
-      folder: login.host,
-      user: login.username,
-      password: login.password,
-      database: login.database,
-    },
+    { kind: "socket", folder: login.host, user: login.username, password: login.password, database: login.database },
     { ...OPTIONS, connections },
   );
   cleanup.defer(() => database.close());

@@ -29,19 +29,10 @@ export const admissionMemory: Part<{ admissions: Memory }> = {
     };
   },
   figures: [
-    {
-      name: `${ADMISSIONS.toLocaleString("en")} admissions`,
-      unit: "/s",
-      value: (r) => r.admissions.perSecond,
-    },
+    { name: `${ADMISSIONS.toLocaleString("en")} admissions`, unit: "/s", value: (r) => r.admissions.perSecond },
     { name: "  resident memory after half of them", unit: "MiB", value: (r) => r.admissions.halfwayMib },
     { name: "  resident memory after all", unit: "MiB", value: (r) => r.admissions.afterMib },
-    {
-      name: "  growth",
-      unit: "×",
-      max: 1.2,
-      value: (r) => r.admissions.afterMib / r.admissions.halfwayMib,
-    },
+    { name: "  growth", unit: "×", max: 1.2, value: (r) => r.admissions.afterMib / r.admissions.halfwayMib },
   ],
 };
 

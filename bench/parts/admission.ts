@@ -38,11 +38,6 @@ export const admission: Part<{ batched: Load; hot: Load; single: Load }> = {
     { name: `admission, ${CALLERS} callers, ${KEYS} keys`, unit: "/s", value: (r) => r.batched.perSecond },
     { name: `admission, ${CALLERS} callers, one key`, unit: "/s", value: (r) => r.hot.perSecond },
     { name: "one statement per call, 16 connections", unit: "/s", value: (r) => r.single.perSecond },
-    {
-      name: "batched / one statement per call",
-      unit: "×",
-      min: 3,
-      value: (r) => r.batched.perSecond / r.single.perSecond,
-    },
+    { name: "batched / one statement per call", unit: "×", min: 3, value: (r) => r.batched.perSecond / r.single.perSecond },
   ],
 };

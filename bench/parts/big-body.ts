@@ -50,19 +50,10 @@ export const bigBody: Part<{ one: One; many: Many }> = {
     return { one, many };
   },
   figures: [
-    {
-      name: `a body of ${(BODY.length / 1e6).toFixed(1)} MB, answered in`,
-      unit: "ms",
-      value: (r) => r.one.tookMs,
-    },
+    { name: `a body of ${(BODY.length / 1e6).toFixed(1)} MB, answered in`, unit: "ms", value: (r) => r.one.tookMs },
     { name: "  longest pause of the event loop", unit: "ms", value: (r) => r.one.pauseMs },
     { name: `  the same, ${AT_ONCE} of them at once`, unit: "ms", value: (r) => r.many.pauseMs },
     { name: `  resident memory, ${AT_ONCE} of them at once`, unit: "MiB", value: (r) => r.many.maxMib },
-    {
-      name: "  pause / time of one body",
-      unit: "×",
-      max: 0.8,
-      value: (r) => r.one.pauseMs / r.one.tookMs,
-    },
+    { name: "  pause / time of one body", unit: "×", max: 0.8, value: (r) => r.one.pauseMs / r.one.tookMs },
   ],
 };

@@ -39,18 +39,8 @@ const TITLES: Record<Name, string> = {
 };
 
 const usageFigures: Figure<Big>[] = [
-  {
-    name: `GET /v1/usage, a month by key and day, ${USAGE_KEYS} keys, p50`,
-    unit: "ms",
-    max: 50,
-    value: (r) => r.usage.p50Ms,
-  },
-  {
-    name: "GET /v1/ledger of a key without entries, p50",
-    unit: "ms",
-    max: 20,
-    value: (r) => r.keyPage.p50Ms,
-  },
+  { name: `GET /v1/usage, a month by key and day, ${USAGE_KEYS} keys, p50`, unit: "ms", max: 50, value: (r) => r.usage.p50Ms },
+  { name: "GET /v1/ledger of a key without entries, p50", unit: "ms", max: 20, value: (r) => r.keyPage.p50Ms },
 ];
 
 export function bigLedger(rows: number): Part<Big, Small> {
@@ -65,16 +55,8 @@ export function bigLedger(rows: number): Part<Big, Small> {
     figures: [
       ...usageFigures,
       ...names.flatMap((name): Figure<Big & Small>[] => [
-        {
-          name: `${TITLES[name]}, ${rows.toLocaleString("en")} rows`,
-          unit: "/s",
-          value: (r: Big) => r[name].perSecond,
-        },
-        {
-          name: `  ${FEW_ROWS.toLocaleString("en")} rows`,
-          unit: "/s",
-          value: (r: Small) => r[`${name}Small`].perSecond,
-        },
+        { name: `${TITLES[name]}, ${rows.toLocaleString("en")} rows`, unit: "/s", value: (r: Big) => r[name].perSecond },
+        { name: `  ${FEW_ROWS.toLocaleString("en")} rows`, unit: "/s", value: (r: Small) => r[`${name}Small`].perSecond },
         {
           name: "  p50, many rows / few rows",
           unit: "×",

@@ -25,18 +25,9 @@ export const billing: Part<{ many: Load; hot: Load; alone: Load }> = {
     };
   },
   figures: [
-    {
-      name: `hold and settle, ${CALLERS} callers, ${ACCOUNTS} accounts`,
-      unit: "/s",
-      value: (r) => r.many.perSecond,
-    },
+    { name: `hold and settle, ${CALLERS} callers, ${ACCOUNTS} accounts`, unit: "/s", value: (r) => r.many.perSecond },
     { name: `hold and settle, ${CALLERS} callers, one account`, unit: "/s", value: (r) => r.hot.perSecond },
-    {
-      name: "one account / many accounts",
-      unit: "×",
-      min: 0.8,
-      value: (r) => r.hot.perSecond / r.many.perSecond,
-    },
+    { name: "one account / many accounts", unit: "×", min: 0.8, value: (r) => r.hot.perSecond / r.many.perSecond },
     { name: "hold and settle, one caller, p50", unit: "ms", value: (r) => r.alone.p50Ms },
   ],
 };

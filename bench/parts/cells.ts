@@ -45,11 +45,7 @@ async function startCells(
 ): Promise<Record<Call, () => Promise<ServerLoad>>> {
   const databases = await Promise.all(ranges.map(() => startDatabase(cleanup)));
   const file = join(temporaryFolder(cleanup), "cells.yaml");
-  const entries = ranges.map((lanes, i) => ({
-    name: `cell_${i}`,
-    database_url: databases[i]?.url,
-    lanes,
-  }));
+  const entries = ranges.map((lanes, i) => ({ name: `cell_${i}`, database_url: databases[i]?.url, lanes }));
   writeFileSync(file, JSON.stringify({ cells: entries }));
   const server = await startServer(checkout, cleanup, { env: { VX_CELLS: file } });
   const payers = await createPayers(server, ACCOUNTS);
@@ -81,10 +77,6 @@ function figuresOf(call: Call, name: string): Figure<Record<Arm, ServerLoad>>[] 
     { name: `${name}, two cells`, unit: "/s", value: (r) => r[two].perSecond },
     cpuFigure(two),
     { name: "  ÷ one cell", unit: "×", ...LIMITS, value: (r) => r[two].perSecond / r[one].perSecond },
-    {
-      name: "  ÷ one cell, CPU time per call",
-      unit: "×",
-      value: (r) => r[two].cpuMicros / r[one].cpuMicros,
-    },
+    { name: "  ÷ one cell, CPU time per call", unit: "×", value: (r) => r[two].cpuMicros / r[one].cpuMicros },
   ];
 }

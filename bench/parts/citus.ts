@@ -20,11 +20,7 @@ type WorkersModule = typeof import("../../src/cells/citus/workers.ts");
 const ACCOUNTS = 1_000;
 const CALLERS = 256;
 const SECONDS = 2;
-const NAMES = {
-  plain: "plain PostgreSQL",
-  one: "Citus, one cell",
-  two: "Citus, a cell on each worker",
-} as const;
+const NAMES = { plain: "plain PostgreSQL", one: "Citus, one cell", two: "Citus, a cell on each worker" } as const;
 /** Lowest shares of the calls per second of plain PostgreSQL. */
 const FLOORS = { admit: 0.35, bill: 0.7 } as const;
 

@@ -11,11 +11,7 @@ const ACCOUNTS = 256;
 const CONNECTIONS = 32;
 const SECONDS = 2;
 const PATH = "/v1/keys";
-const BODY = JSON.stringify({
-  name: "bench",
-  scopes: ["generate", "read"],
-  expires_at: "2100-01-01T00:00:00Z",
-});
+const BODY = JSON.stringify({ name: "bench", scopes: ["generate", "read"], expires_at: "2100-01-01T00:00:00Z" });
 
 function arm(url: string, secrets: readonly string[]) {
   const requests = secrets.map((secret) => postRequest(PATH, BODY, secret));
@@ -38,10 +34,6 @@ export const createKeys: Part<{ keys: ServerLoad }, { echo: Load }> = {
     { name: "  p99", unit: "ms", value: (r) => r.keys.p99Ms },
     cpuFigure("keys"),
     { name: "bare node:http JSON echo", unit: "/s", value: (r) => r.echo.perSecond },
-    {
-      name: "create keys / bare node:http",
-      unit: "×",
-      value: (r) => r.keys.perSecond / r.echo.perSecond,
-    },
+    { name: "create keys / bare node:http", unit: "×", value: (r) => r.keys.perSecond / r.echo.perSecond },
   ],
 };

@@ -39,11 +39,7 @@ export const distance: Part<Record<Arm, ServerLoad>> = {
   },
   figures: ROUND_TRIPS_MS.flatMap((ms): Figure<Record<Arm, ServerLoad>>[] => [
     { name: `${ms} ms: GET /v1/me, ${CALLERS} callers`, unit: "/s", value: (r) => r[`me${ms}`].perSecond },
-    {
-      name: `${ms} ms: POST /v1/generate, ${CALLERS} callers`,
-      unit: "/s",
-      value: (r) => r[`generate${ms}`].perSecond,
-    },
+    { name: `${ms} ms: POST /v1/generate, ${CALLERS} callers`, unit: "/s", value: (r) => r[`generate${ms}`].perSecond },
     { name: "  p50", unit: "ms", value: (r) => r[`generate${ms}`].p50Ms },
     { name: "  CPU time of the server per call", unit: "µs", value: (r) => r[`generate${ms}`].cpuMicros },
     { name: `${ms} ms: POST /v1/generate, one caller, p50`, unit: "ms", value: (r) => r[`one${ms}`].p50Ms },

@@ -52,36 +52,14 @@ export const gateway = (connections: number, limit: { min: number; goal: number 
     };
   },
   figures: [
-    {
-      name: `chat completions, ${connections} connections, metered`,
-      unit: "/s",
-      value: (r) => r.metered.perSecond,
-    },
+    { name: `chat completions, ${connections} connections, metered`, unit: "/s", value: (r) => r.metered.perSecond },
     { name: "  p99", unit: "ms", value: (r) => r.metered.p99Ms },
     cpuFigure("metered"),
     { name: `${PORTKEY}, not metered`, unit: "/s", value: (r) => r.peer.perSecond },
     { name: "  p99", unit: "ms", value: (r) => r.peer.p99Ms },
-    {
-      name: "metered / not metered",
-      unit: "×",
-      ...limit,
-      value: (r) => r.metered.perSecond / r.peer.perSecond,
-    },
-    {
-      name: "  without hold and settle / not metered",
-      unit: "×",
-      value: (r) => r.free.perSecond / r.peer.perSecond,
-    },
-    {
-      name: "  a proxy that does nothing else / not metered",
-      unit: "×",
-      value: (r) => r.bare.perSecond / r.peer.perSecond,
-    },
-    {
-      name: "p99 metered / p99 not metered",
-      unit: "×",
-      max: 1.5,
-      value: (r) => r.metered.p99Ms / r.peer.p99Ms,
-    },
+    { name: "metered / not metered", unit: "×", ...limit, value: (r) => r.metered.perSecond / r.peer.perSecond },
+    { name: "  without hold and settle / not metered", unit: "×", value: (r) => r.free.perSecond / r.peer.perSecond },
+    { name: "  a proxy that does nothing else / not metered", unit: "×", value: (r) => r.bare.perSecond / r.peer.perSecond },
+    { name: "p99 metered / p99 not metered", unit: "×", max: 1.5, value: (r) => r.metered.p99Ms / r.peer.p99Ms },
   ],
 });

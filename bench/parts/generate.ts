@@ -36,28 +36,14 @@ export const generate = (connections: number, limit: { min: number; goal: number
     echo: arm(await startBaseline(cleanup, "echo-server"), connections, [postRequest(PATH, generateBody(), "none")]),
   }),
   figures: [
-    {
-      name: `POST ${PATH}, ${connections} connections, ${ACCOUNTS} accounts`,
-      unit: "/s",
-      value: (r) => r.many.perSecond,
-    },
+    { name: `POST ${PATH}, ${connections} connections, ${ACCOUNTS} accounts`, unit: "/s", value: (r) => r.many.perSecond },
     { name: "  p50", unit: "ms", value: (r) => r.many.p50Ms },
     { name: "  p99", unit: "ms", value: (r) => r.many.p99Ms },
     cpuFigure("many"),
     { name: "bare node:http JSON echo", unit: "/s", value: (r) => r.echo.perSecond },
-    {
-      name: "generate / bare node:http",
-      unit: "×",
-      ...limit,
-      value: (r) => r.many.perSecond / r.echo.perSecond,
-    },
+    { name: "generate / bare node:http", unit: "×", ...limit, value: (r) => r.many.perSecond / r.echo.perSecond },
     { name: "one hot account", unit: "/s", value: (r) => r.hot.perSecond },
     { name: "  p99", unit: "ms", value: (r) => r.hot.p99Ms },
-    {
-      name: `one account / ${ACCOUNTS} accounts`,
-      unit: "×",
-      min: 0.8,
-      value: (r) => r.hot.perSecond / r.many.perSecond,
-    },
+    { name: `one account / ${ACCOUNTS} accounts`, unit: "×", min: 0.8, value: (r) => r.hot.perSecond / r.many.perSecond },
   ],
 });

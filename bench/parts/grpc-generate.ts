@@ -20,12 +20,7 @@ const MESSAGE = toBinary(
     maxTokens: 100,
   }),
 );
-const TARGET = {
-  path: "/vx.v1.GenerateService/Generate",
-  messages: [MESSAGE],
-  callers: CALLERS,
-  connections: 8,
-};
+const TARGET = { path: "/vx.v1.GenerateService/Generate", messages: [MESSAGE], callers: CALLERS, connections: 8 };
 
 export const grpcGenerate: Part<{ grpc: ServerLoad; rest: ServerLoad }> = {
   rounds: 7,
@@ -41,11 +36,7 @@ export const grpcGenerate: Part<{ grpc: ServerLoad; rest: ServerLoad }> = {
     };
   },
   figures: [
-    {
-      name: `gRPC Generate, ${CALLERS} callers, ${ACCOUNTS} accounts`,
-      unit: "/s",
-      value: (r) => r.grpc.perSecond,
-    },
+    { name: `gRPC Generate, ${CALLERS} callers, ${ACCOUNTS} accounts`, unit: "/s", value: (r) => r.grpc.perSecond },
     { name: "  p50", unit: "ms", value: (r) => r.grpc.p50Ms },
     { name: "  p99", unit: "ms", value: (r) => r.grpc.p99Ms },
     cpuFigure("grpc"),

@@ -20,9 +20,7 @@ export const grpcMe: Part<{ grpc: ServerLoad }, { plain: Load }> = {
   open: async (checkout, cleanup) => {
     const server = await startServer(checkout, cleanup);
     const secrets = (await createPayers(server, KEYS)).map(({ secret }) => secret);
-    return {
-      grpc: withCpuTime(server.pid, await grpcArm({ ...TARGET, url: server.url, secrets }, SECONDS)),
-    };
+    return { grpc: withCpuTime(server.pid, await grpcArm({ ...TARGET, url: server.url, secrets }, SECONDS)) };
   },
   openBaselines: async (cleanup) => ({
     plain: await grpcArm({ ...TARGET, url: await startBaseline(cleanup, "baseline-server") }, SECONDS),

@@ -36,18 +36,9 @@ export const grpcStreams: Part<Product, { plain: Streams }> = {
     return { plain: () => readStreams({ ...TARGET, url }) };
   },
   figures: [
-    {
-      name: `${STREAMS} gRPC streams of ${PIECES} pieces at once, pieces`,
-      unit: "/s",
-      value: (r) => r.streams.perSecond,
-    },
+    { name: `${STREAMS} gRPC streams of ${PIECES} pieces at once, pieces`, unit: "/s", value: (r) => r.streams.perSecond },
     { name: "connect-node without keys", unit: "/s", value: (r) => r.plain.perSecond },
-    {
-      name: "gRPC / connect-node without keys",
-      unit: "×",
-      min: 2,
-      value: (r) => r.streams.perSecond / r.plain.perSecond,
-    },
+    { name: "gRPC / connect-node without keys", unit: "×", min: 2, value: (r) => r.streams.perSecond / r.plain.perSecond },
     { name: "  resident memory before", unit: "MiB", value: (r) => r.streams.beforeMib },
     { name: "  resident memory at most", unit: "MiB", value: (r) => r.streams.maxMib },
     {

@@ -44,11 +44,6 @@ export const holds: Part<{ index: Sizes }> = {
   figures: [
     { name: "primary key of holds after 200,000 holds", unit: "MiB", value: ({ index }) => index.first },
     { name: "its largest size until two million holds", unit: "MiB", value: ({ index }) => index.largest },
-    {
-      name: "largest size / size after 200,000 holds",
-      unit: "×",
-      max: 3,
-      value: ({ index }) => index.largest / index.first,
-    },
+    { name: "largest size / size after 200,000 holds", unit: "×", max: 3, value: ({ index }) => index.largest / index.first },
   ],
 };

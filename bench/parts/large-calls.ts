@@ -67,10 +67,7 @@ async function openBaselines(chat: LargeChat, cleanup: AsyncDisposableStack) {
   const upstream = await startUpstream(chat, cleanup);
   const bare = await startBaseline(cleanup, "bare-proxy", { env: { UPSTREAM: upstream } });
   const target = { model: "m", secret: "none" };
-  const arms = {
-    direct: largeArm(chat, { ...target, url: upstream }),
-    bare: largeArm(chat, { ...target, url: bare }),
-  };
+  const arms = { direct: largeArm(chat, { ...target, url: upstream }), bare: largeArm(chat, { ...target, url: bare }) };
   if (chat.pieces !== undefined) return arms;
   const peer = await startPortkey(cleanup, upstream);
   return { ...arms, peer: largeArm(chat, { ...target, url: peer.url, headers: peer.headers }) };
@@ -93,12 +90,7 @@ function figuresFor(chat: LargeChat): Figure<Round>[] {
 function comparedWithPeer(): Figure<Round>[] {
   return [
     { name: "  @portkey-ai/gateway", unit: "/s", value: (r) => r.peer.perSecond },
-    {
-      name: "  server / @portkey-ai/gateway",
-      unit: "×",
-      min: 0.5,
-      value: (r) => r.server.perSecond / r.peer.perSecond,
-    },
+    { name: "  server / @portkey-ai/gateway", unit: "×", min: 0.5, value: (r) => r.server.perSecond / r.peer.perSecond },
     ...addedBy("@portkey-ai/gateway", "peer"),
   ];
 }
@@ -114,12 +106,7 @@ function addedBy(name: string, arm: "server" | "bare" | "peer"): Figure<Round>[]
 /** The latency that large calls add to small ones. */
 function delays(name: string, arm: "oneLarge" | "severalLarge"): Figure<Round>[] {
   return [
-    {
-      name: `  ${name}: p99 added to GET /v1/me`,
-      unit: "ms",
-      max: MAX_DELAY_MS,
-      value: (r) => r[arm].meP99 - r.noLarge.meP99,
-    },
+    { name: `  ${name}: p99 added to GET /v1/me`, unit: "ms", max: MAX_DELAY_MS, value: (r) => r[arm].meP99 - r.noLarge.meP99 },
     { name: "    at most", unit: "ms", value: (r) => r[arm].meMax - r.noLarge.meP50 },
     {
       name: "    p99 added to a small chat completion",

@@ -41,20 +41,11 @@ export const limitsFive: Part<{ five: ServerLoad; none: ServerLoad }> = {
     return { five: await openKeys(server, FIVE_LIMITS), none: await openKeys(server, []) };
   },
   figures: [
-    {
-      name: `POST /v1/generate, five limits on each of ${KEYS} keys`,
-      unit: "/s",
-      value: (r) => r.five.perSecond,
-    },
+    { name: `POST /v1/generate, five limits on each of ${KEYS} keys`, unit: "/s", value: (r) => r.five.perSecond },
     cpuFigure("five"),
     { name: "without limits", unit: "/s", value: (r) => r.none.perSecond },
     cpuFigure("none"),
-    {
-      name: "calls per CPU time, five limits / none",
-      unit: "×",
-      min: 0.93,
-      value: (r) => r.none.cpuMicros / r.five.cpuMicros,
-    },
+    { name: "calls per CPU time, five limits / none", unit: "×", min: 0.93, value: (r) => r.none.cpuMicros / r.five.cpuMicros },
   ],
 };
 
@@ -69,11 +60,7 @@ export const limitsUsers: Part<{ users: ServerLoad; none: ServerLoad }> = {
     };
   },
   figures: [
-    {
-      name: `POST /v1/generate, one account, ${USERS} counters`,
-      unit: "/s",
-      value: (r) => r.users.perSecond,
-    },
+    { name: `POST /v1/generate, one account, ${USERS} counters`, unit: "/s", value: (r) => r.users.perSecond },
     cpuFigure("users"),
     { name: "the same users without limits", unit: "/s", value: (r) => r.none.perSecond },
     cpuFigure("none"),

@@ -47,20 +47,11 @@ export const pricesAll: Part<{ all: ServerLoad; none: ServerLoad }> = {
     return { all: arm(server, all), none: arm(server, none) };
   },
   figures: [
-    {
-      name: "POST /v1/generate, grants, tiers, price list, discount",
-      unit: "/s",
-      value: (r) => r.all.perSecond,
-    },
+    { name: "POST /v1/generate, grants, tiers, price list, discount", unit: "/s", value: (r) => r.all.perSecond },
     cpuFigure("all"),
     { name: "public prices, no grants", unit: "/s", value: (r) => r.none.perSecond },
     cpuFigure("none"),
-    {
-      name: "calls per CPU time, all / none",
-      unit: "×",
-      min: 0.95,
-      value: (r) => r.none.cpuMicros / r.all.cpuMicros,
-    },
+    { name: "calls per CPU time, all / none", unit: "×", min: 0.95, value: (r) => r.none.cpuMicros / r.all.cpuMicros },
   ],
 };
 

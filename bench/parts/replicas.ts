@@ -102,10 +102,7 @@ async function measureServers(
 /** PostgreSQL is a child of the first server. */
 function cpuTimes(servers: readonly Server[], postmaster: number) {
   const postgresMicros = cpuMicrosOf(postmaster);
-  return {
-    postgresMicros,
-    serverMicros: servers.reduce((sum, { pid }) => sum + cpuMicrosOf(pid), -postgresMicros),
-  };
+  return { postgresMicros, serverMicros: servers.reduce((sum, { pid }) => sum + cpuMicrosOf(pid), -postgresMicros) };
 }
 
 async function batchesOf(servers: readonly Server[], batcher: string): Promise<{ items: number; batches: number }> {
@@ -124,11 +121,7 @@ function average(values: readonly number[]): number {
 
 function figuresOf(arm: Arm, count: Count, connections: number): Figure<Record<Arm, ReplicasLoad>>[] {
   return [
-    {
-      name: `${count} × ${connections} connections, POST /v1/generate`,
-      unit: "/s",
-      value: (r) => r[arm].perSecond,
-    },
+    { name: `${count} × ${connections} connections, POST /v1/generate`, unit: "/s", value: (r) => r[arm].perSecond },
     { name: `  ÷ 1 × ${CONNECTIONS}`, unit: "×", value: (r) => r[arm].perSecond / r.shared1.perSecond },
     { name: "  p50", unit: "ms", value: (r) => r[arm].p50Ms },
     { name: "  CPU time of the servers per call", unit: "µs", value: (r) => r[arm].serverMicros },

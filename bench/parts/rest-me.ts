@@ -59,25 +59,10 @@ export const restMe = (connections: number, limits: Limits): RestMePart => ({
     { name: "  p99", unit: "ms", value: (r) => r.rest.p99Ms },
     cpuFigure("rest"),
     { name: "bare node:http, the same bytes", unit: "/s", value: (r) => r.bare.perSecond },
-    {
-      name: "REST / bare node:http",
-      unit: "×",
-      ...limits.rest,
-      value: (r) => r.rest.perSecond / r.bare.perSecond,
-    },
+    { name: "REST / bare node:http", unit: "×", ...limits.rest, value: (r) => r.rest.perSecond / r.bare.perSecond },
     { name: "the same RPC as Connect JSON", unit: "/s", value: (r) => r.connect.perSecond },
-    {
-      name: "Connect JSON / REST",
-      unit: "×",
-      ...limits.connect,
-      value: (r) => r.connect.perSecond / r.rest.perSecond,
-    },
+    { name: "Connect JSON / REST", unit: "×", ...limits.connect, value: (r) => r.connect.perSecond / r.rest.perSecond },
     { name: "the same RPC, connect-node without keys", unit: "/s", value: (r) => r.plain.perSecond },
-    {
-      name: "REST / connect-node without keys",
-      unit: "×",
-      min: 1,
-      value: (r) => r.rest.perSecond / r.plain.perSecond,
-    },
+    { name: "REST / connect-node without keys", unit: "×", min: 1, value: (r) => r.rest.perSecond / r.plain.perSecond },
   ],
 });

@@ -42,11 +42,7 @@ export const streamReaders: Part<{ exchange: Cost }, Baselines> = {
     ] as const
   ).flatMap(([arm, name]) => [
     { name: `${name}: CPU per piece`, unit: "µs", value: (r) => r[arm].cpuMicrosPerPiece },
-    {
-      name: "  / src/upstreams/http",
-      unit: "×",
-      value: (r) => r[arm].cpuMicrosPerPiece / r.exchange.cpuMicrosPerPiece,
-    },
+    { name: "  / src/upstreams/http", unit: "×", value: (r) => r[arm].cpuMicrosPerPiece / r.exchange.cpuMicrosPerPiece },
     { name: "  memory per stream", unit: "KiB", value: (r) => r[arm].kibPerStream },
   ]),
 };

@@ -25,24 +25,11 @@ export const streams: Part<{ streams: Streams }> = {
     return { streams: () => runStreams(checkout, dataDir) };
   },
   figures: [
-    {
-      name: `${STREAMS} streams of ${PIECES} pieces at once, pieces`,
-      unit: "/s",
-      value: (r) => r.streams.perSecond,
-    },
+    { name: `${STREAMS} streams of ${PIECES} pieces at once, pieces`, unit: "/s", value: (r) => r.streams.perSecond },
     { name: "  resident memory before", unit: "MiB", value: (r) => r.streams.beforeMib },
     { name: "  resident memory at most", unit: "MiB", value: (r) => r.streams.maxMib },
-    {
-      name: "  memory of a stream",
-      unit: "KiB",
-      value: (r) => ((r.streams.maxMib - r.streams.beforeMib) * 1024) / STREAMS,
-    },
-    {
-      name: "  resident memory at most / before",
-      unit: "×",
-      max: 3,
-      value: (r) => r.streams.maxMib / r.streams.beforeMib,
-    },
+    { name: "  memory of a stream", unit: "KiB", value: (r) => ((r.streams.maxMib - r.streams.beforeMib) * 1024) / STREAMS },
+    { name: "  resident memory at most / before", unit: "×", max: 3, value: (r) => r.streams.maxMib / r.streams.beforeMib },
   ],
 };
 

@@ -24,12 +24,7 @@ export const upstreams: Part<{ runner: Load }, { bare: Load }> = {
   figures: [
     { name: `bare undici, ${CALLERS} callers`, unit: "/s", value: (r) => r.bare.perSecond },
     { name: `through the runner, ${CALLERS} callers`, unit: "/s", value: (r) => r.runner.perSecond },
-    {
-      name: "runner / bare undici",
-      unit: "×",
-      min: 0.3,
-      value: (r) => r.runner.perSecond / r.bare.perSecond,
-    },
+    { name: "runner / bare undici", unit: "×", min: 0.3, value: (r) => r.runner.perSecond / r.bare.perSecond },
   ],
 };
 
@@ -104,13 +99,7 @@ async function openRunner(checkout: Checkout, cleanup: AsyncDisposableStack) {
   cleanup.defer(() => runner.close());
   return async () => {
     const { signal } = new AbortController();
-    const of = {
-      accountId: "acct_1",
-      requestId: "req_1",
-      trace: undefined,
-      idempotencyKey: undefined,
-      progress: new Progress(),
-    };
+    const of = { accountId: "acct_1", requestId: "req_1", trace: undefined, idempotencyKey: undefined, progress: new Progress() };
     for await (const { kind } of runner.streamEvents({ model, prompt: PROMPT, signal, ...of })) {
       if (kind === "done") return;
     }

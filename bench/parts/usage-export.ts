@@ -38,25 +38,11 @@ export function usageExport(rows: number): Part<{ tenth: Export; whole: Export; 
       return { tenth: measured("csv", 0.1), whole: measured("csv", 1), focus: measured("focus", 1) };
     },
     figures: [
-      {
-        name: `CSV export of ${rows.toLocaleString("en")} usage sums`,
-        unit: "/s",
-        value: (r) => r.whole.linesPerSecond,
-      },
+      { name: `CSV export of ${rows.toLocaleString("en")} usage sums`, unit: "/s", value: (r) => r.whole.linesPerSecond },
       { name: "  largest resident memory of the command", unit: "MiB", value: (r) => r.whole.commandMib },
-      {
-        name: "  ÷ that for a tenth of the sums",
-        unit: "×",
-        max: 1.2,
-        value: (r) => r.whole.commandMib / r.tenth.commandMib,
-      },
+      { name: "  ÷ that for a tenth of the sums", unit: "×", max: 1.2, value: (r) => r.whole.commandMib / r.tenth.commandMib },
       { name: "  largest resident memory of the server", unit: "MiB", value: (r) => r.whole.serverMib },
-      {
-        name: "  ÷ that for a tenth of the sums",
-        unit: "×",
-        max: 1.2,
-        value: (r) => r.whole.serverMib / r.tenth.serverMib,
-      },
+      { name: "  ÷ that for a tenth of the sums", unit: "×", max: 1.2, value: (r) => r.whole.serverMib / r.tenth.serverMib },
       { name: "FOCUS export of the same sums, lines", unit: "/s", value: (r) => r.focus.linesPerSecond },
       { name: "  largest resident memory of the command", unit: "MiB", value: (r) => r.focus.commandMib },
       { name: "  largest resident memory of the server", unit: "MiB", value: (r) => r.focus.serverMib },

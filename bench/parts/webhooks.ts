@@ -22,12 +22,7 @@ const RATE = 2_000;
 
 type Delivering = ServerLoad & { readonly delivered: number };
 
-export const webhooks: Part<{
-  delivering: Delivering;
-  none: ServerLoad;
-  fullDelivering: Delivering;
-  full: ServerLoad;
-}> = {
+export const webhooks: Part<{ delivering: Delivering; none: ServerLoad; fullDelivering: Delivering; full: ServerLoad }> = {
   rounds: 9,
   warmUpRounds: 2,
   open: async (checkout, cleanup) => {
@@ -42,11 +37,7 @@ export const webhooks: Part<{
     const accounts = await createPayers(server, ACCOUNTS);
     for (const { accountId } of accounts)
       for (let i = 0; i < WEBHOOKS; i++)
-        await server.operate("CreateWebhook", {
-          accountId,
-          url: `${address}/${accountId}/${i}`,
-          reason: "bench",
-        });
+        await server.operate("CreateWebhook", { accountId, url: `${address}/${accountId}/${i}`, reason: "bench" });
     const target = { url: server.url, requests, connections: CONNECTIONS, seconds: SECONDS };
     const none = withCpuTime(server.pid, httpArm({ ...target, rate: RATE }));
     const full = withCpuTime(server.pid, httpArm(target));
@@ -98,12 +89,7 @@ async function whileDelivering(
     for (; !ended.signal.aborted; events++) {
       const { accountId } = accounts[events % ACCOUNTS] as Payer;
       const idempotencyKey = `${startedAt}-${events}`;
-      await server.operate("CreditAccount", {
-        accountId,
-        amountMicros: "1",
-        reason: "bench",
-        idempotencyKey,
-      });
+      await server.operate("CreditAccount", { accountId, amountMicros: "1", reason: "bench", idempotencyKey });
       await wait(Math.max(0, startedAt + ((events + 1) * WEBHOOKS * 1_000) / PER_SECOND - performance.now()));
     }
   };

@@ -32,14 +32,7 @@ export const startLitellm: StartPeer = async (cleanup, upstream) => {
     cwd,
     readyUrl: `${url}/health/liveliness`,
   });
-  return {
-    version: `litellm ${VERSION}`,
-    url,
-    pid,
-    model: "bench",
-    secret: MASTER_KEY,
-    headers: "",
-  };
+  return { version: `litellm ${VERSION}`, url, pid, model: "bench", secret: MASTER_KEY, headers: "" };
 };
 
 /** Returns the path of the program. Installed once and kept. */

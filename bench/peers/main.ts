@@ -22,9 +22,7 @@ const CALLERS = 64;
 const SECONDS = 3;
 const WARM_UP_ROUNDS = 2;
 
-const { values } = parseArgs({
-  options: { rounds: { type: "string", default: "5" }, kills: { type: "string", default: "3" } },
-});
+const { values } = parseArgs({ options: { rounds: { type: "string", default: "5" }, kills: { type: "string", default: "3" } } });
 const [rounds, kills] = [Number(values.rounds), Number(values.kills)];
 
 type Measured = { readonly many: LoadResult; readonly cpuMicros: number; readonly one: LoadResult };

@@ -72,11 +72,7 @@ async function operate<Data>(url: string, method: string, path: string, body?: o
     headers: { authorization: ACCESS_TOKEN, "content-type": "application/json" },
     ...(body && { body: JSON.stringify(body) }),
   });
-  const { success, message, data } = (await response.json()) as {
-    success: boolean;
-    message: string;
-    data: Data;
-  };
+  const { success, message, data } = (await response.json()) as { success: boolean; message: string; data: Data };
   if (!success) throw new Error(`one-api refused the ${path}: ${message}`);
   return data;
 }

@@ -7,10 +7,7 @@ import type { StartPeer } from "./peer.ts";
 
 export const startVx: StartPeer = async (cleanup, upstream) => {
   const options = {
-    env: {
-      PORT: String(await freePort()),
-      VX_MODELS: createRemoteModels(cleanup, { bench: upstream }),
-    },
+    env: { PORT: String(await freePort()), VX_MODELS: createRemoteModels(cleanup, { bench: upstream }) },
     dataDir: temporaryFolder(cleanup),
     hasDefaultLog: true,
   };

@@ -24,10 +24,7 @@ serveHttp((request, response) => {
       }
       const message = { role: "assistant", content: contentOf(await body.text()) };
       const reply = JSON.stringify({ choices: [{ message }] });
-      response.writeHead(200, {
-        "content-type": "application/json",
-        "content-length": Buffer.byteLength(reply),
-      });
+      response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(reply) });
       response.end(reply);
     };
     // The request fails, and the bench with it.

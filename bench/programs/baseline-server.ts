@@ -14,8 +14,6 @@ const answer = {
   balance: "$10.00",
   balanceMicros: 10_000_000n,
 };
-const options = {
-  routes: (router: ConnectRouter) => router.service(MeService, { getMe: () => answer }),
-};
+const options = { routes: (router: ConnectRouter) => router.service(MeService, { getMe: () => answer }) };
 if (process.argv.includes("http1")) serveHttp(connectNodeAdapter(options));
 else serve(createServer(connectNodeAdapter(options)));

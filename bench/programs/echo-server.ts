@@ -7,10 +7,7 @@ serveHttp((request, response) => {
   onBody(request, (bytes) => {
     const { model } = JSON.parse(bytes.toString()) as { model: string };
     const body = JSON.stringify({ text: REPLY, model });
-    response.writeHead(200, {
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(body),
-    });
+    response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
     response.end(body);
   });
 });

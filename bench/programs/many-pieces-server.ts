@@ -14,10 +14,7 @@ const WHOLE = openaiJsonWire.end({ ...DEFAULT_REPLY, pieces: [WORD.repeat(PIECES
 serveHttp((request, response) => {
   onBody(request, (asked) => {
     if (!/"stream":\s*true/.test(asked.toString())) {
-      response.writeHead(200, {
-        "content-type": openaiJsonWire.contentType,
-        "content-length": Buffer.byteLength(WHOLE),
-      });
+      response.writeHead(200, { "content-type": openaiJsonWire.contentType, "content-length": Buffer.byteLength(WHOLE) });
       response.end(WHOLE);
       return;
     }

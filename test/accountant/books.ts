@@ -45,12 +45,7 @@ const modelsFile = (port: number, inputPrice: number) => `models:
 `;
 
 /** The usage of a call, which the prompt tells the upstream to report. Disjoint counts. */
-type Usage = {
-  readonly input: number;
-  readonly cached?: number;
-  readonly write?: number;
-  readonly write1h?: number;
-} & {
+type Usage = { readonly input: number; readonly cached?: number; readonly write?: number; readonly write1h?: number } & {
   readonly output: number;
   readonly reasoning?: number;
 };
@@ -209,10 +204,7 @@ export class Books {
     await this.#operator.setAccountPrices({
       accountId: second.accountId,
       model: "cached",
-      change: {
-        case: "prices",
-        value: { input: 1_000_003n, output: 2_000_003n, cacheWrite: 5n, cacheWrite1h: 7n },
-      },
+      change: { case: "prices", value: { input: 1_000_003n, output: 2_000_003n, cacheWrite: 5n, cacheWrite1h: 7n } },
     });
     for (const key of this.#accounts) {
       await this.#call(key, "uncosted", { input: 2, output: 2 });
@@ -243,32 +235,20 @@ export class Books {
     reason: string,
     more: { promotional?: boolean; expiresAt?: ReturnType<typeof timestampFromDate> } = {},
   ): Promise<void> {
-    await this.#operator.creditAccount({
-      accountId,
-      amountMicros,
-      reason,
-      idempotencyKey: randomUUID(),
-      ...more,
-    });
+    await this.#operator.creditAccount({ accountId, amountMicros, reason, idempotencyKey: randomUUID(), ...more });
   }
 
   /** A credit that expires after these calls. */
   async #expiringCredit(key: TestKey, use: () => Promise<void>): Promise<void> {
     const expiries = async () => {
-      const { entries } = await this.#operator.listLedgerEntries({
-        accountId: key.accountId,
-        kind: "expiry",
-      });
+      const { entries } = await this.#operator.listLedgerEntries({ accountId: key.accountId, kind: "expiry" });
       return entries.length;
     };
     const before = await expiries();
     const expiresAt = timestampFromDate(new Date(Date.now() + 2_000));
     await this.#credit(key, 2_000_000n, "paid, valid for a moment", { expiresAt });
     await use();
-    await vi.waitFor(async () => expect(await expiries()).toBe(before + 1), {
-      timeout: 15_000,
-      interval: 100,
-    });
+    await vi.waitFor(async () => expect(await expiries()).toBe(before + 1), { timeout: 15_000, interval: 100 });
   }
 
   async #call(key: TestKey, model: string, usage: Usage): Promise<string> {
@@ -281,41 +261,19 @@ export class Books {
   }
 
   async #discount({ accountId }: TestKey, model: string, value: number): Promise<void> {
-    const { prices } = await this.#operator.setAccountPrices({
-      accountId,
-      model,
-      change: { case: "discountBps", value },
-    });
+    const { prices } = await this.#operator.setAccountPrices({ accountId, model, change: { case: "discountBps", value } });
     this.#discounts[`${accountId}/${prices?.version}`] = value;
   }
 
   async #refund({ accountId }: TestKey, entryId: string, amountMicros: bigint): Promise<void> {
-    await this.#operator.refundEntry({
-      accountId,
-      entryId,
-      amountMicros,
-      reason: "bad answer",
-      idempotencyKey: randomUUID(),
-    });
+    await this.#operator.refundEntry({ accountId, entryId, amountMicros, reason: "bad answer", idempotencyKey: randomUUID() });
   }
 
   async #rerate(reason: string, input: bigint, output: bigint): Promise<void> {
     const now = Date.now();
-    const ofTier = {
-      above_input_tokens: 500,
-      input: Number(input / 2n),
-      cached_input: Number(input),
-      output: Number(output),
-    };
+    const ofTier = { above_input_tokens: 500, input: Number(input / 2n), cached_input: Number(input), output: Number(output) };
     this.#reratings[reason] = { input: Number(input), output: Number(output), tiers: [ofTier] };
-    const rates = {
-      input,
-      cachedInput: input,
-      cacheWrite: input,
-      cacheWrite1h: input,
-      output,
-      reasoning: output,
-    };
+    const rates = { input, cachedInput: input, cacheWrite: input, cacheWrite1h: input, output, reasoning: output };
     const rows = this.#operator.rerate({
       model: "tiered",
       from: timestampFromDate(new Date(now - RANGE_MS)),

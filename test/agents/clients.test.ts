@@ -107,19 +107,11 @@ describe.skipIf(missing.programs)("programs", () => {
   test("Claude Code calls a tool and prints the reply", { timeout: TIMEOUT_MS }, async () => {
     const settings = clientExample("json", "ANTHROPIC_BASE_URL");
     const args = ["--print", "[[tool=Read]] hello", "--output-format", "json"];
-    const output = await runIn({ ".claude/settings.json": settings }, "claude", args, {
-      ANTHROPIC_API_KEY: keys.VX_KEY,
-    });
-    expect(JSON.parse(output)).toMatchObject({
-      is_error: false,
-      num_turns: 2,
-      result: expect.stringMatching(REPLY),
-    });
+    const output = await runIn({ ".claude/settings.json": settings }, "claude", args, { ANTHROPIC_API_KEY: keys.VX_KEY });
+    expect(JSON.parse(output)).toMatchObject({ is_error: false, num_turns: 2, result: expect.stringMatching(REPLY) });
   });
 
-  test("the variables for Claude Code in docs/clients.md select the server", {
-    timeout: TIMEOUT_MS,
-  }, async () => {
+  test("the variables for Claude Code in docs/clients.md select the server", { timeout: TIMEOUT_MS }, async () => {
     const script = clientExample("sh", "ANTHROPIC_BASE_URL").replace(/\nclaude$/m, '\nexec "$CLAUDE" --print hello');
     const program = join(PROGRAMS, "node_modules/.bin/claude");
     const output = await runIn({ "start.sh": script }, "/bin/sh", ["start.sh"], { CLAUDE: program });

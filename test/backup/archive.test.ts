@@ -41,17 +41,10 @@ function archiveOf(files: Readonly<Record<string, string>>, description = DESCRI
   return Buffer.concat([...parts, ...content.end()]);
 }
 
-const whole = archiveOf({
-  [`${CELL}PG_VERSION`]: "18\n",
-  [`${CELL}base/1/empty`]: "",
-  [`${CELL}a`]: "x".repeat(600),
-});
+const whole = archiveOf({ [`${CELL}PG_VERSION`]: "18\n", [`${CELL}base/1/empty`]: "", [`${CELL}a`]: "x".repeat(600) });
 
 test("a backup is read back as it was written", async () => {
-  expect(await readBytes(zstdCompressSync(whole))).toEqual({
-    paths: ["PG_VERSION", "base/1/empty", "a"],
-    error: undefined,
-  });
+  expect(await readBytes(zstdCompressSync(whole))).toEqual({ paths: ["PG_VERSION", "base/1/empty", "a"], error: undefined });
 });
 
 test("a backup that was cut off anywhere is refused", async () => {

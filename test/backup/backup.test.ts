@@ -65,13 +65,8 @@ test("only its owner can read a backup, and its folder contains no other file", 
 test("the restored database passes the audit and has every charge committed before the backup ended", async () => {
   const dataDir = join(target.path, "restored");
   const { code, stdout, stderr } = await vx(["backup", "restore", "--json", file], { VX_DATA_DIR: dataDir });
-  expect({ code, stderr }).toMatchObject({
-    code: 0,
-    stderr: expect.stringContaining("restored the database"),
-  });
-  expect(JSON.parse(stdout)).toMatchObject({
-    audit: { consistent: true, accounts: 1, keys: 1, findings: [] },
-  });
+  expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining("restored the database") });
+  expect(JSON.parse(stdout)).toMatchObject({ audit: { consistent: true, accounts: 1, keys: 1, findings: [] } });
   expect(charged.size).toBeGreaterThan(20);
   const restored = await startEmbeddedPostgres({ dataDir, print: () => undefined });
   const sql = postgres({ ...loginTo(restored), max: 1 });
@@ -247,10 +242,7 @@ test("a backup that does not fit on the disk leaves no file", async () => {
   const limited = `trap "" XFSZ; ulimit -f 200; exec "$@"`;
   const env = { VX_DATA_DIR: source.path };
   const { code, stderr } = await spawnVx(["backup", "create", join(folder.path, "file")], env, ["/bin/sh", "-c", limited, "sh"]);
-  expect({ code, stderr }).toEqual({
-    code: 1,
-    stderr: expect.stringMatching(/^vx: .*file cannot be written: file too large/),
-  });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^vx: .*file cannot be written: file too large/) });
   expect(readdirSync(folder.path)).toEqual([]);
   folder.remove();
 });

@@ -19,11 +19,7 @@ export function startLoad(url: string, secret: string): Load {
     const response = await fetch(`${url}/v1/generate`, {
       method: "POST",
       headers: { "content-type": "application/json", ...bearer(secret) },
-      body: JSON.stringify({
-        model: "vx-sandbox-small",
-        max_tokens: 5,
-        messages: [{ role: "user", content: "hi" }],
-      }),
+      body: JSON.stringify({ model: "vx-sandbox-small", max_tokens: 5, messages: [{ role: "user", content: "hi" }] }),
     });
     const answer = (await response.json()) as { id?: string };
     if (answer.id !== undefined) charged.push(answer.id);

@@ -13,15 +13,7 @@ const COSTS = {
 
 function run(changes: Partial<Scenario>) {
   const random = new Random(1);
-  const scenario = {
-    servers: 1,
-    cells: 1,
-    postgresCores: 8,
-    pipelines: 8,
-    callsPerSecond: 100,
-    seconds: 2,
-    costs: COSTS,
-  };
+  const scenario = { servers: 1, cells: 1, postgresCores: 8, pipelines: 8, callsPerSecond: 100, seconds: 2, costs: COSTS };
   return simulate({ ...scenario, random: () => random.next(), ...changes });
 }
 

@@ -53,9 +53,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
   let page: Page;
 
   beforeAll(async () => {
-    app = await startTestApp({
-      env: { VX_PRODUCT_NAME: "Acme AI", VX_SUPPORT_URL: "https://help.example.com" },
-    });
+    app = await startTestApp({ env: { VX_PRODUCT_NAME: "Acme AI", VX_SUPPORT_URL: "https://help.example.com" } });
     account = await createFullAccount(app);
     browser = await openBrowser(profile.path);
     watched = await openWatchedPage(browser, [app.url]);
@@ -626,9 +624,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     });
 
     test("are edited and rotated, within what the key that is signed in may do", async () => {
-      const { secret, accountId } = await createTestKey(operatorOf(app), {
-        scopes: ["generate", "read", "keys", "webhooks"],
-      });
+      const { secret, accountId } = await createTestKey(operatorOf(app), { scopes: ["generate", "read", "keys", "webhooks"] });
       const me = async (key: string) => {
         const headers = { authorization: `Bearer ${key}` };
         return (await fetch(`${app.url}/v1/me`, { headers })).status;
@@ -696,10 +692,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await inDialog("Create key").click();
       await button("Done").click();
       await see("From 203.0.113.7/32");
-      expect(await childOf()).toMatchObject({
-        allowedCidrs: ["203.0.113.7/32"],
-        limits: [{ metric: "concurrent", amount: 3n }],
-      });
+      expect(await childOf()).toMatchObject({ allowedCidrs: ["203.0.113.7/32"], limits: [{ metric: "concurrent", amount: 3n }] });
 
       await button("Edit bounded").click();
       await dialog().getByLabel("Allowed addresses").fill("203.0.113.300");
@@ -816,11 +809,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       limit: { metric: "generations", window: "day", amount: 1_000n },
       reason: "test",
     });
-    await operator.setLimit({
-      owner: { case: "keyId", value: id },
-      limit: { metric: "concurrent", amount: 4n },
-      reason: "test",
-    });
+    await operator.setLimit({ owner: { case: "keyId", value: id }, limit: { metric: "concurrent", amount: 4n }, reason: "test" });
     await signIn(secret, "#/limits");
     await see("0 used · 1,000 left");
     const row = page.getByRole("row", { name: "Generations per day" });
@@ -831,10 +820,7 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     const running = fetch(`${app.url}/v1/generate`, {
       method: "POST",
       headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
-      body: JSON.stringify({
-        model: "vx-sandbox-small",
-        messages: [{ role: "user", content: "[[tokens=2000 delay_ms=20]]" }],
-      }),
+      body: JSON.stringify({ model: "vx-sandbox-small", messages: [{ role: "user", content: "[[tokens=2000 delay_ms=20]]" }] }),
       signal: controller.signal,
     });
     await row.getByText("0 used · 1 held · 999 left").waitFor();

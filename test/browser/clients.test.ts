@@ -39,9 +39,7 @@ describe.skipIf(!chromiumPath).each(["HTTP/1.1", "HTTP/2 with TLS"])("over %s", 
     const files = { VX_TLS_CERT: join(folder.path, "cert.pem"), VX_TLS_KEY: join(folder.path, "key.pem") };
     writeFileSync(files.VX_TLS_CERT, cert);
     writeFileSync(files.VX_TLS_KEY, key);
-    app = await startTestApp({
-      env: { VX_CORS_ORIGINS: origins.allowed.url, ...(version === "HTTP/1.1" ? {} : files) },
-    });
+    app = await startTestApp({ env: { VX_CORS_ORIGINS: origins.allowed.url, ...(version === "HTTP/1.1" ? {} : files) } });
     paid = await createPaidKey(operatorOf(app));
     browser = await openBrowser(join(folder.path, "profile"));
     pages = { allowed: await browser.newPage(), other: await browser.newPage() };
@@ -97,11 +95,7 @@ describe.skipIf(!chromiumPath).each(["HTTP/1.1", "HTTP/2 with TLS"])("over %s", 
 
     test.each([false, true])("receives errors with their details; stream: %s", async (isStream) => {
       const unknown = await call(pages.allowed, "generated", target(), client, "no-model", isStream);
-      expect(unknown).toMatchObject({
-        code: "NotFound",
-        reason: "MODEL_NOT_FOUND",
-        headers: { "x-request-id": REQUEST_ID },
-      });
+      expect(unknown).toMatchObject({ code: "NotFound", reason: "MODEL_NOT_FOUND", headers: { "x-request-id": REQUEST_ID } });
       const keyless = await call(pages.allowed, "generated", target(""), client, SMALL, isStream);
       expect(keyless).toMatchObject({
         code: "Unauthenticated",
@@ -178,9 +172,7 @@ describe.skipIf(!chromiumPath).each(["HTTP/1.1", "HTTP/2 with TLS"])("over %s", 
         for (const key of [paid.secret, ""]) {
           const allowed = await call(pages.allowed, "plainFetch", target(key), path);
           expect(allowed).toMatchObject({ status: expect.any(Number) });
-          expect(await call(pages.other, "plainFetch", target(key), path)).toMatchObject({
-            code: "TypeError",
-          });
+          expect(await call(pages.other, "plainFetch", target(key), path)).toMatchObject({ code: "TypeError" });
         }
       },
     );
@@ -216,19 +208,14 @@ describe.skipIf(!chromiumPath).each(["HTTP/1.1", "HTTP/2 with TLS"])("over %s", 
     });
 
     test("is blocked on a page of another origin", async () => {
-      expect(await call(pages.other, "own", target(), SMALL, false, true)).toMatchObject({
-        code: "ConnectionError",
-      });
+      expect(await call(pages.other, "own", target(), SMALL, false, true)).toMatchObject({ code: "ConnectionError" });
     });
   });
 
   describe("the OpenAI SDK", () => {
     test.each([false, true])("receives a reply; stream: %s", async (isStream) => {
       const result = await call(pages.allowed, "openAi", target(), SMALL, isStream);
-      expect(result).toMatchObject({
-        text: REPLY,
-        pieces: expect.toSatisfy((pieces: number) => pieces > 1 === isStream),
-      });
+      expect(result).toMatchObject({ text: REPLY, pieces: expect.toSatisfy((pieces: number) => pieces > 1 === isStream) });
     });
 
     test("receives errors", async () => {
@@ -240,9 +227,7 @@ describe.skipIf(!chromiumPath).each(["HTTP/1.1", "HTTP/2 with TLS"])("over %s", 
     });
 
     test("is blocked on a page of another origin", async () => {
-      expect(await call(pages.other, "openAi", target(), SMALL, false)).toMatchObject({
-        code: "APIConnectionError",
-      });
+      expect(await call(pages.other, "openAi", target(), SMALL, false)).toMatchObject({ code: "APIConnectionError" });
     });
   });
 });

@@ -42,11 +42,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     const { page, app } = console;
     const operator = operatorOf(app);
     await console.select("Accounts");
-    await perform("Create account", "Create account", {
-      Name: "acme",
-      "E-mail address": "a@acme.example",
-      Plan: "pro",
-    });
+    await perform("Create account", "Create account", { Name: "acme", "E-mail address": "a@acme.example", Plan: "pro" });
     await page.getByRole("heading", { name: "acme" }).waitFor();
     await perform("Credit", "Credit $25.00", { Amount: "25" });
     await console.seen("$25.00");
@@ -201,10 +197,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await generate(app, secret, "[[tokens=2000]]");
     // The page refreshes by itself.
     await console.seen(/^\$0\.00\d+ used · \$1,000\.\d+ left$/);
-    await perform("Change Cost per month", "Set limit", {
-      "Raised amount": "2000",
-      "Raised until": "2099-01-31T12:00",
-    });
+    await perform("Change Cost per month", "Set limit", { "Raised amount": "2000", "Raised until": "2099-01-31T12:00" });
     await console.seen("$2,000.00");
     await console.seen(/^Raised from \$1,000\.50 until/);
     expect(await limitsOf({ case: "accountId", value: accountId })).toMatchObject([
@@ -235,11 +228,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
 
     await console.select("Plans");
     await page.getByRole("link", { name: "scale", exact: true }).click();
-    await perform("Set limit", "Set limit", {
-      "What is limited": "concurrent",
-      Amount: "50",
-      Model: "vx-sandbox-small",
-    });
+    await perform("Set limit", "Set limit", { "What is limited": "concurrent", Amount: "50", Model: "vx-sandbox-small" });
     await console.seen("Running generations");
     expect(await limitsOf({ case: "plan", value: "scale" })).toMatchObject([
       { metric: "concurrent", window: "", amount: 50n, model: "vx-sandbox-small" },
@@ -288,11 +277,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
   test("plans and operators are created and changed, and the audit finds nothing", async () => {
     const { page, app } = console;
     await console.select("Plans");
-    await perform("Create plan", "Create plan", {
-      Name: "tiny",
-      "Requests per minute": "5",
-      "Active keys": "2",
-    });
+    await perform("Create plan", "Create plan", { Name: "tiny", "Requests per minute": "5", "Active keys": "2" });
     await perform("Edit tiny", "Save", { "Requests per minute": "1234" });
     await console.seen("1,234");
 
@@ -377,12 +362,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     const operator = operatorOf(app);
     const { account } = await operator.createAccount({ name: "poor" });
     const accountId = account?.id ?? "";
-    await operator.creditAccount({
-      accountId,
-      amountMicros: 1_500_000n,
-      reason: "test",
-      idempotencyKey: "1",
-    });
+    await operator.creditAccount({ accountId, amountMicros: 1_500_000n, reason: "test", idempotencyKey: "1" });
     await app.database.owner`UPDATE vx.accounts SET held_micros = 500000 WHERE id = ${accountId}`;
     const sent: string[] = [];
     page.on("request", (request) => sent.push(request.url()));
@@ -417,11 +397,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await page.getByText("The account id is copied.").first().waitFor({ state: "attached" });
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(account?.id);
 
-    await operatorOf(app).createKey({
-      accountId: account?.id ?? "",
-      name: "copied",
-      scopes: ["read", "keys"],
-    });
+    await operatorOf(app).createKey({ accountId: account?.id ?? "", name: "copied", scopes: ["read", "keys"] });
     await openTab("Keys");
     await page.getByRole("button", { name: "Copy id of copied" }).waitFor();
     // Wide enough for a table, and too narrow for an id in one line.
@@ -441,12 +417,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     for (const name of ["Bäckerei Nord", "Bäckerei Süd"]) {
       const { account } = await operator.createAccount({ name });
       const accountId = account?.id ?? "";
-      await operator.creditAccount({
-        accountId,
-        amountMicros: 25_000_000n,
-        reason: `first ${name}`,
-        idempotencyKey: "1",
-      });
+      await operator.creditAccount({ accountId, amountMicros: 25_000_000n, reason: `first ${name}`, idempotencyKey: "1" });
     }
     await console.select("Ledger");
     await console.seen("first Bäckerei Süd");

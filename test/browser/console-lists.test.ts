@@ -267,11 +267,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
     const { accountId } = key;
     await operator.updateAccount({ accountId, name: "Anything else" });
     await generate(app, key.secret, "[[tokens=2000]]");
-    const { webhook } = await operator.createWebhook({
-      accountId,
-      url: "https://hooks.example.com",
-      reason: "test",
-    });
+    const { webhook } = await operator.createWebhook({ accountId, url: "https://hooks.example.com", reason: "test" });
     const [entry] = (await operator.listLedgerEntries({ accountId })).entries;
     const [event] = (await operator.listEvents({ accountId })).events;
     const generationId = entry?.generationId ?? "";

@@ -32,9 +32,7 @@ describe.skipIf(!chromiumPath)("in a browser", () => {
   let watched: WatchedPage;
 
   beforeAll(async () => {
-    app = await startTestApp({
-      env: { VX_PRODUCT_NAME: NAME, VX_SUPPORT_URL: "https://help.example.com" },
-    });
+    app = await startTestApp({ env: { VX_PRODUCT_NAME: NAME, VX_SUPPORT_URL: "https://help.example.com" } });
     key = await createTestKey(operatorOf(app));
     browser = await openBrowser(profile.path);
     watched = await openWatchedPage(browser, [app.url]);

@@ -98,12 +98,7 @@ export async function fillDatabase({ app }: OperatorConsole): Promise<TestKey> {
     reason: MARKUP,
   });
   for (const amountMicros of [25_000_000n, 1_234_567_890_123n]) {
-    await operator.creditAccount({
-      accountId,
-      amountMicros,
-      reason: MARKUP,
-      idempotencyKey: `credit-${amountMicros}`,
-    });
+    await operator.creditAccount({ accountId, amountMicros, reason: MARKUP, idempotencyKey: `credit-${amountMicros}` });
   }
   await app.database.owner`
     INSERT INTO vx.usage_quarters
@@ -129,11 +124,6 @@ export async function fillDatabase({ app }: OperatorConsole): Promise<TestKey> {
       (4, 'failed', 0, 0, '', 'insufficient_funds'), (5, 'expired', 0, 0, '', ''), (6, 'disputed', 1, 149, '', ''))
       AS t (i, state, refunded, disputed, problem, failure)`;
   await operator.createKey({ accountId, name: MARKUP, scopes: ["read"] });
-  await operator.createOperator({
-    name: MARKUP,
-    role: "viewer",
-    email: "viewer@acme.example",
-    reason: MARKUP,
-  });
+  await operator.createOperator({ name: MARKUP, role: "viewer", email: "viewer@acme.example", reason: MARKUP });
   return key;
 }

@@ -49,17 +49,5 @@ export function personPage(place: () => Place) {
     await inDialog("Create link").click();
     return await shownLink();
   };
-  return {
-    button,
-    dialog,
-    inDialog,
-    heading,
-    see,
-    open,
-    signIn,
-    createAccount,
-    signUp,
-    shownLink,
-    invite,
-  };
+  return { button, dialog, inDialog, heading, see, open, signIn, createAccount, signUp, shownLink, invite };
 }

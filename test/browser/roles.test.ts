@@ -143,11 +143,7 @@ describe.skipIf(!chromiumPath)("a member", () => {
   let watched: WatchedPage;
   let page: Page;
   let links: Map<MemberRole, string>;
-  const { button, dialog, inDialog, heading, see, open, signIn, signUp, invite } = personPage(() => ({
-    app,
-    browser,
-    page,
-  }));
+  const { button, dialog, inDialog, heading, see, open, signIn, signUp, invite } = personPage(() => ({ app, browser, page }));
 
   beforeAll(async () => {
     stripe = await FakeStripe.start();
@@ -251,10 +247,7 @@ describe.skipIf(!chromiumPath)("a member", () => {
     await inDialog("Create key").click();
     const secret = await page.locator(".shown-secret").innerText();
     const answer = await fetch(`${app.url}/v1/account`, { headers: { authorization: `Bearer ${secret}` } });
-    expect(await answer.json()).toMatchObject({
-      name: "Works",
-      key: { scopes: ["generate", "read", "keys", "webhooks"] },
-    });
+    expect(await answer.json()).toMatchObject({ name: "Works", key: { scopes: ["generate", "read", "keys", "webhooks"] } });
     await inDialog("Done").click();
     await button("Revoke Mine").click();
     await inDialog("Revoke key").click();

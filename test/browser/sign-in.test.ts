@@ -18,11 +18,7 @@ describe.skipIf(!chromiumPath)("sign-in with OpenID Connect in a browser", () =>
   beforeAll(async () => {
     provider = await IdentityProvider.start();
     app = await startTestApp({
-      env: {
-        VX_OIDC_ISSUER: provider.issuer,
-        VX_OIDC_CLIENT_ID: CLIENT.id,
-        VX_OIDC_CLIENT_SECRET: CLIENT.secret,
-      },
+      env: { VX_OIDC_ISSUER: provider.issuer, VX_OIDC_CLIENT_ID: CLIENT.id, VX_OIDC_CLIENT_SECRET: CLIENT.secret },
     });
     own = `http://localhost:${new URL(app.adminUrl).port}`;
     provider.register(`${own}/auth/callback`);

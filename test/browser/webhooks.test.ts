@@ -14,10 +14,7 @@ describe.skipIf(!chromiumPath)("webhooks on the pages", () => {
   let key: TestKey;
 
   beforeAll(async () => {
-    console = await OperatorConsole.start({
-      VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
-      VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8",
-    });
+    console = await OperatorConsole.start({ VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8" });
   });
   afterAll(() => console?.stop());
   beforeEach(async () => {
@@ -70,12 +67,7 @@ describe.skipIf(!chromiumPath)("webhooks on the pages", () => {
 
   async function credit(accountId = key.accountId): Promise<void> {
     const idempotencyKey = `${receiver.received.length}-${receiver.port}`;
-    await operatorOf(console.app).creditAccount({
-      accountId,
-      amountMicros: 1n,
-      reason: "test",
-      idempotencyKey,
-    });
+    await operatorOf(console.app).creditAccount({ accountId, amountMicros: 1n, reason: "test", idempotencyKey });
   }
 
   /** Loads the deliveries until a row has the text. */

@@ -69,10 +69,7 @@ describe.skipIf(problem !== undefined)("the chart", () => {
   test("is refused without the repository of an image", () => {
     const file = join(folder.path, "empty.yaml");
     writeFileSync(file, "{}\n");
-    expect(render(file)).toMatchObject({
-      status: 1,
-      output: expect.stringContaining("image.repository is required"),
-    });
+    expect(render(file)).toMatchObject({ status: 1, output: expect.stringContaining("image.repository is required") });
   });
 
   test("the schemas refuse a field that does not exist", () => {
@@ -96,10 +93,7 @@ describe.skipIf(problem !== undefined)("the chart", () => {
     expect(pods.length).toBe({ minimal: 3, full: 3, tls: 2, cells: 4 }[values]);
     for (const pod of pods) {
       expect(pod.enableServiceLinks).toBe(false);
-      expect(pod.securityContext).toMatchObject({
-        runAsNonRoot: true,
-        seccompProfile: { type: "RuntimeDefault" },
-      });
+      expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
       expect(pod.containers[0].securityContext).toMatchObject({
         allowPrivilegeEscalation: false,
         readOnlyRootFilesystem: true,
@@ -154,11 +148,7 @@ describe.skipIf(problem !== undefined)("the chart", () => {
       name: "leak-keys",
       configMap: { name: "scanners", items: [{ key: "keys.json", path: basename(file) }] },
     });
-    expect(spec?.containers[0].volumeMounts).toContainEqual({
-      name: "leak-keys",
-      mountPath: dirname(file),
-      readOnly: true,
-    });
+    expect(spec?.containers[0].volumeMounts).toContainEqual({ name: "leak-keys", mountPath: dirname(file), readOnly: true });
     expect(JSON.stringify(serverOf("minimal"))).not.toMatch(/TRUSTED_PROXIES|leak-keys/i);
   });
 
@@ -181,10 +171,7 @@ describe.skipIf(problem !== undefined)("the chart", () => {
   test("helm test audits the ledger through the operator listener", () => {
     const [pod] = manifestsOf("tls").filter(({ metadata }) => metadata.annotations?.["helm.sh/hook"] === "test");
     expect(pod?.spec.containers[0].args).toEqual(["vx", "audit"]);
-    expect(pod?.spec.containers[0].env).toContainEqual({
-      name: "VX_ADMIN_URL",
-      value: "https://vx-operator:8081",
-    });
+    expect(pod?.spec.containers[0].env).toContainEqual({ name: "VX_ADMIN_URL", value: "https://vx-operator:8081" });
   });
 
   test("Prometheus reads the metrics with the token that can do nothing else", () => {

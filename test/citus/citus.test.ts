@@ -39,13 +39,7 @@ const NOT_ABORTED = new AbortController().signal;
 const ACCOUNTS = 12;
 const CALLERS = 24;
 
-const OPTIONS = {
-  connections: 4,
-  statementTimeoutMs: 5_000,
-  role: "vx_app",
-  maxStatements: 1_000,
-  maxWaitMs: 5_000,
-};
+const OPTIONS = { connections: 4, statementTimeoutMs: 5_000, role: "vx_app", maxStatements: 1_000, maxWaitMs: 5_000 };
 
 describe.skipIf(!SOURCE)("a cell on Citus", () => {
   let cluster: Cluster;
@@ -230,9 +224,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
     const { source } = await placesOf("vx_b");
     for (const port of cluster.ports.filter((each) => each !== source)) {
       const { database } = openAt(cluster.url(port), "vx_b");
-      await expect(audit(database, NOT_ABORTED)).rejects.toMatchObject({
-        cause: { message: "schema_moved" },
-      });
+      await expect(audit(database, NOT_ABORTED)).rejects.toMatchObject({ cause: { message: "schema_moved" } });
       await database.close();
     }
   });
@@ -313,13 +305,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
   });
 
   test("cannot be split", async () => {
-    const cell = {
-      name: "a",
-      address: { kind: "url", url: onCoordinator() },
-      schema: "vx",
-      engine: "citus",
-      lanes: [],
-    } as const;
+    const cell = { name: "a", address: { kind: "url", url: onCoordinator() }, schema: "vx", engine: "citus", lanes: [] } as const;
     const running = splitCell({
       source: cell,
       cells: [cell],
@@ -346,9 +332,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
         await moveSchema(coordinator, "vx", to);
         expect(await workerOfSchema()).toBe(to);
         expect(await nodesOf("vx")).toEqual([to]);
-        await vi.waitFor(() => expect(callers.ended).toBeGreaterThan(endedBefore + 100), {
-          timeout: MOVE_MS,
-        });
+        await vi.waitFor(() => expect(callers.ended).toBeGreaterThan(endedBefore + 100), { timeout: MOVE_MS });
         // The next move then starts from sessions that have followed this one.
         await wait(1_000);
       }

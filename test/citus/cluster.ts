@@ -22,11 +22,7 @@ export type Node = {
   restart(): Promise<void>;
 };
 
-export type Nodes = {
-  readonly nodes: readonly Node[];
-  readonly folder: string;
-  stop(): Promise<void>;
-};
+export type Nodes = { readonly nodes: readonly Node[]; readonly folder: string; stop(): Promise<void> };
 
 /** A Citus cluster on this machine: a coordinator, which has the first port, and two workers. */
 export type Cluster = {

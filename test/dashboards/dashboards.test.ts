@@ -19,10 +19,7 @@ const problem = problemOf("promtool", "--version") ?? problemOf("prometheus", "-
 if (problem !== undefined)
   console.error(`SKIPPED: neither the alert rules nor the dashboard were tested. Install Prometheus. ${problem}`);
 
-type Panel = {
-  readonly title: string;
-  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
-};
+type Panel = { readonly title: string; readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[] };
 type Variable = { readonly name: string; readonly type: string; readonly query: string | { query: string } };
 // No package of Grafana's server was found on npm, on PyPI, in Go's module proxy or in Debian. So the queries, the labels in
 // the legends and the variables are tested on a real Prometheus, and the JSON in dashboard-model.test.ts.
@@ -142,11 +139,7 @@ describe.skipIf(problem !== undefined)("a Prometheus that scrapes a server", { t
       global: { scrape_interval: "1s", evaluation_interval: "1s" },
       rule_files: [join(process.cwd(), "deploy/prometheus/rules.yaml")],
       scrape_configs: [
-        {
-          job_name: "vx",
-          authorization: { credentials: METRICS_TOKEN },
-          static_configs: [{ targets: [target] }],
-        },
+        { job_name: "vx", authorization: { credentials: METRICS_TOKEN }, static_configs: [{ targets: [target] }] },
       ],
     };
     const file = join(folder.path, "prometheus.yml");
@@ -190,10 +183,7 @@ describe.skipIf(problem !== undefined)("a Prometheus that scrapes a server", { t
         ({ series, labels }) => series.length === 0 || !series.every(({ metric }) => labels.every((label) => metric[label])),
       );
     };
-    await vi.waitFor(async () => expect(await failures()).toEqual([]), {
-      timeout: 60_000,
-      interval: 1_000,
-    });
+    await vi.waitFor(async () => expect(await failures()).toEqual([]), { timeout: 60_000, interval: 1_000 });
   });
 
   test("answers the queries of the variables of the dashboard", async () => {

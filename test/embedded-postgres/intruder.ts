@@ -5,14 +5,7 @@ import postgres from "postgres";
 const [socketDir = "", passwordFile = ""] = process.argv.slice(2);
 
 async function connectAs(username: string): Promise<string> {
-  const sql = postgres({
-    host: socketDir,
-    port: 5432,
-    username,
-    password: "guess",
-    database: "postgres",
-    max: 1,
-  });
+  const sql = postgres({ host: socketDir, port: 5432, username, password: "guess", database: "postgres", max: 1 });
   try {
     await sql`SELECT 1`;
     return "connected";

@@ -11,10 +11,5 @@ try {
   console.log(JSON.stringify({ clusterDir, socketDir, adopted, said, password: passwordOf("postgres") }));
   setInterval(() => undefined, 60_000);
 } catch (error) {
-  console.log(
-    JSON.stringify({
-      said,
-      error: error instanceof Error ? `${error.name}: ${error.message}` : String(error),
-    }),
-  );
+  console.log(JSON.stringify({ said, error: error instanceof Error ? `${error.name}: ${error.message}` : String(error) }));
 }

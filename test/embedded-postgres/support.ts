@@ -44,14 +44,7 @@ export async function start(dataDir: string): Promise<Started> {
   return Object.assign(server, { said, password: server.passwordOf("postgres") });
 }
 
-type Report = {
-  clusterDir: string;
-  socketDir: string;
-  adopted: boolean;
-  said: string[];
-  password: string;
-  error?: string;
-};
+type Report = { clusterDir: string; socketDir: string; adopted: boolean; said: string[]; password: string; error?: string };
 export type Owner = { readonly report: Report; kill(): Promise<void> };
 type OwnerOptions = { uid?: number; umask?: string; script?: string; path?: string };
 

@@ -18,12 +18,7 @@ let secret: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  server = startServerProcess({
-    DATABASE_URL: database.url,
-    VX_DATA_DIR: folder.path,
-    VX_SEED_DEMO: "1",
-    VX_LOG_LEVEL: "warn",
-  });
+  server = startServerProcess({ DATABASE_URL: database.url, VX_DATA_DIR: folder.path, VX_SEED_DEMO: "1", VX_LOG_LEVEL: "warn" });
   secret = await server.line(/(vx_live_\w+)/);
   url = await server.line(/^vx ready on (\S+)$/m);
 });

@@ -140,10 +140,7 @@ test("each response, and the last event of each stream, contains the charge and 
   for (const client of clients) {
     const key = await metered.payer(1_000n);
     const said = { usage: { costMicros: 19n, cost: "$0.000019" } };
-    expect(await client.generate(REQUEST, { secret: key.secret })).toMatchObject({
-      ...said,
-      balanceMicros: 981n,
-    });
+    expect(await client.generate(REQUEST, { secret: key.secret })).toMatchObject({ ...said, balanceMicros: 981n });
     let last: unknown;
     for await (const { event } of client.stream(REQUEST, { secret: key.secret })) last = event;
     expect(last).toMatchObject({ case: "done", value: { ...said, balanceMicros: 962n } });

@@ -1,11 +1,7 @@
 import { ERRORS, isReason } from "../../src/domain/errors.ts";
 import type { FuzzRequest } from "./requests.ts";
 
-export type FuzzAnswer = {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-};
+export type FuzzAnswer = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Buffer };
 
 /** Statuses that the HTTP parser sends before there is a request. All have one reason. */
 const PARSER_STATUSES = [400, 408, 431];

@@ -6,9 +6,7 @@ import { startFuzzServer } from "./server.ts";
 /** The time limit of a run, for any number of requests. */
 const MAX_MINUTES = 30;
 
-const { values } = parseArgs({
-  options: { requests: { type: "string", default: "100000" }, seed: { type: "string" } },
-});
+const { values } = parseArgs({ options: { requests: { type: "string", default: "100000" }, seed: { type: "string" } } });
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
 const requests = Number(values.requests);
 if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(requests) || requests < 1) {

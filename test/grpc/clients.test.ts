@@ -23,11 +23,7 @@ type Library = {
 
 const LIBRARIES: readonly Library[] = [
   { name: "node", prepare: prepareNode, protocols: ["grpc-js"] },
-  {
-    name: "go",
-    prepare: prepareGo,
-    protocols: ["grpc-go", "connect-grpc", "connect-grpc-web", "connect", "connect-json"],
-  },
+  { name: "go", prepare: prepareGo, protocols: ["grpc-go", "connect-grpc", "connect-grpc-web", "connect", "connect-json"] },
   { name: "java", prepare: prepareJava, protocols: ["grpc-java"] },
   { name: "rust", prepare: prepareRust, protocols: ["tonic"] },
 ];
@@ -63,12 +59,7 @@ async function startServer(protocol: string, port = "0"): Promise<TestServer> {
 async function createAccount(operator: Operator): Promise<TestKey> {
   await operator.putPlan({ name: "tests", rpm: 1_000_000, maxActiveKeys: 10 });
   const key = await createTestKey(operator, { plan: "tests" });
-  await operator.creditAccount({
-    accountId: key.accountId,
-    amountMicros: 100_000_000n,
-    reason: "test",
-    idempotencyKey: "test",
-  });
+  await operator.creditAccount({ accountId: key.accountId, amountMicros: 100_000_000n, reason: "test", idempotencyKey: "test" });
   return key;
 }
 

@@ -65,11 +65,7 @@ function build(target: string): Image {
     ...[...args, "--target", target, "--tag", name, "--file", "deploy/Dockerfile", "."],
   );
   const { Docker } = JSON.parse(buildah("inspect", "--type", "image", name));
-  return {
-    root: buildah("mount", buildah("from", name)),
-    compressedBytes: sizeOf(name),
-    config: Docker.config,
-  };
+  return { root: buildah("mount", buildah("from", name)), compressedBytes: sizeOf(name), config: Docker.config };
 }
 
 /** The size of the compressed layers, as a registry stores them. */

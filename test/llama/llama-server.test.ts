@@ -20,15 +20,9 @@ if (missing !== undefined) {
 
 const TOOL: OpenAI.ChatCompletionTool = {
   type: "function",
-  function: {
-    name: "switch",
-    parameters: { type: "object", properties: { on: { type: "boolean" } }, required: ["on"] },
-  },
+  function: { name: "switch", parameters: { type: "object", properties: { on: { type: "boolean" } }, required: ["on"] } },
 };
-const FORCED = {
-  tools: [TOOL],
-  tool_choice: { type: "function" as const, function: { name: "switch" } },
-};
+const FORCED = { tools: [TOOL], tool_choice: { type: "function" as const, function: { name: "switch" } } };
 const ARGUMENTS = /^\s*\{\s*"on"\s*:\s*(true|false)\s*\}\s*$/;
 
 describe.skipIf(missing !== undefined)("the server of llama-cpp-python", () => {
@@ -73,12 +67,7 @@ describe.skipIf(missing !== undefined)("the server of llama-cpp-python", () => {
   const ask = { model: "tiny", max_tokens: 20, messages: [{ role: "user" as const, content: "Hello" }] };
 
   test("completes text", async () => {
-    const { choices, usage } = await client.chat.completions.create({
-      ...ask,
-      temperature: 0,
-      seed: 1,
-      stop: ["#"],
-    });
+    const { choices, usage } = await client.chat.completions.create({ ...ask, temperature: 0, seed: 1, stop: ["#"] });
     expect(choices[0]?.message.content).toMatch(/^[a-z]+$/);
     expect(choices[0]?.finish_reason).toBe("length");
     expect(usage?.completion_tokens).toBeGreaterThan(0);
@@ -97,10 +86,7 @@ describe.skipIf(missing !== undefined)("the server of llama-cpp-python", () => {
     const message = choices[0]?.message;
     const call = message?.tool_calls?.[0];
     expect(choices[0]?.finish_reason).toBe("tool_calls");
-    expect(call).toMatchObject({
-      type: "function",
-      function: { name: "switch", arguments: expect.stringMatching(ARGUMENTS) },
-    });
+    expect(call).toMatchObject({ type: "function", function: { name: "switch", arguments: expect.stringMatching(ARGUMENTS) } });
     const result = { role: "tool" as const, tool_call_id: call?.id ?? "", content: "done" };
     const messages = [...ask.messages, message as OpenAI.ChatCompletionMessage, result];
     const next = await client.chat.completions.create({ ...ask, messages });
@@ -143,9 +129,7 @@ describe.skipIf(missing !== undefined)("the server of llama-cpp-python", () => {
   test("a field that it refuses is an upstream error and is not charged", async () => {
     const before = await balanceOf(app, key);
     const response_format = { type: "json_schema" as const, json_schema: { name: "any", schema: {} } };
-    await expect(client.chat.completions.create({ ...ask, response_format })).rejects.toMatchObject({
-      status: 502,
-    });
+    await expect(client.chat.completions.create({ ...ask, response_format })).rejects.toMatchObject({ status: 502 });
     expect(await balanceOf(app, key)).toBe(before);
   });
 });
@@ -157,9 +141,7 @@ async function balanceOf({ url }: TestApp, { secret }: TestKey): Promise<unknown
 
 function startServer(options: readonly string[]): ChildProcess {
   const address = ["--host", "127.0.0.1", "--port", "0"];
-  return spawn(python, ["-m", "llama_cpp.server", ...address, ...options], {
-    stdio: ["ignore", "ignore", "pipe"],
-  });
+  return spawn(python, ["-m", "llama_cpp.server", ...address, ...options], { stdio: ["ignore", "ignore", "pipe"] });
 }
 
 /** The address of the server, once it accepts calls. */

@@ -183,23 +183,13 @@ describe("a mistake is reported with its line and its field", () => {
     ],
     [{ [IN]: "", [OUT]: "" }, /^models.yaml:2: models\[0\]\.prices: is missing$/],
     [{ [OUT]: "" }, /^models.yaml:2: models\[0\]\.output_micros_per_million_tokens: is missing$/],
-    [
-      {
-        [IN]: "",
-        [OUT]: "",
-        prices: "{input: 1, output: 1, audio: 1}",
-      },
-      /prices\.audio: is not a known field$/,
-    ],
+    [{ [IN]: "", [OUT]: "", prices: "{input: 1, output: 1, audio: 1}" }, /prices\.audio: is not a known field$/],
     [{ max_messages: "2001" }, /max_messages: must be at most 2000$/],
     [{ image_tokens: "0" }, /image_tokens: must be at least 1$/],
     [{ capabilities: "[tools, flight]" }, /capabilities\[1\]: must be "tools" or/],
     [{ capabilities: "[tools, tools]" }, /capabilities: must not repeat an entry$/],
     [
-      {
-        capabilities: "[embeddings]",
-        upstream: '{kind: anthropic, base_url: "https://x.example", model: m}',
-      },
+      { capabilities: "[embeddings]", upstream: '{kind: anthropic, base_url: "https://x.example", model: m}' },
       /capabilities: must not have "embeddings" with an upstream that is not sandbox or openai$/,
     ],
     [{ extra_fields: "[top_k, stream]" }, /extra_fields\[1\]: is a field that/],

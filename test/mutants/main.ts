@@ -100,13 +100,7 @@ function writeNoticed(): void {
 }
 
 type Failure = { readonly file: string; readonly test: string };
-type Report = {
-  testResults: {
-    name: string;
-    message: string;
-    assertionResults: { status: string; fullName: string }[];
-  }[];
-};
+type Report = { testResults: { name: string; message: string; assertionResults: { status: string; fullName: string }[] }[] };
 
 /** The first failed test of a run; undefined if all pass. */
 function failureOf(args: readonly string[]): Failure | undefined {

@@ -35,12 +35,7 @@ beforeAll(async () => {
   const [a, b] = cells;
   const file = writeCellsFile(folder.path, [a, { ...b, url: proxy.urlOf(b.url) }]);
   app = await startTestApp({
-    env: {
-      DATABASE_URL: "",
-      VX_CELLS: file,
-      VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
-      VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8",
-    },
+    env: { DATABASE_URL: "", VX_CELLS: file, VX_WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", VX_WEBHOOK_CUSTOMER_CIDRS: "127.0.0.0/8" },
     database: a,
   });
   operator = operatorOf(app);
@@ -70,12 +65,7 @@ async function keyOf(matches: (lane: number) => boolean, scopes?: string[]): Pro
 }
 
 async function credit({ accountId }: TestKey): Promise<void> {
-  await operator.creditAccount({
-    accountId,
-    amountMicros: BALANCE,
-    reason: "test",
-    idempotencyKey: randomUUID(),
-  });
+  await operator.creditAccount({ accountId, amountMicros: BALANCE, reason: "test", idempotencyKey: randomUUID() });
 }
 
 const send = (key: TestKey | undefined, path: string, body?: object) =>
@@ -86,11 +76,7 @@ const send = (key: TestKey | undefined, path: string, body?: object) =>
   });
 const me = (key: TestKey | undefined) => send(key, "/v1/me");
 const generate = (key: TestKey | undefined) =>
-  send(key, "/v1/generate", {
-    model: "vx-sandbox-small",
-    max_tokens: 5,
-    messages: [{ role: "user", content: "hello" }],
-  });
+  send(key, "/v1/generate", { model: "vx-sandbox-small", max_tokens: 5, messages: [{ role: "user", content: "hello" }] });
 
 test("each account is served by the cell of its lane, and no other cell has its rows", async () => {
   for (const key of [ofA, ofB]) {
@@ -225,13 +211,7 @@ test("a change by a signed-in operator follows a lane that moves out of the firs
     name,
     assumedLanes: [],
     prepare: () => Promise.resolve(),
-    pool: new Database(address, {
-      name,
-      connections: 2,
-      statementTimeoutMs: 5_000,
-      maxStatements: 10,
-      maxWaitMs: 5_000,
-    }),
+    pool: new Database(address, { name, connections: 2, statementTimeoutMs: 5_000, maxStatements: 10, maxWaitMs: 5_000 }),
   }));
   const directory = new CellDirectory(pools, () => undefined);
   const router = new CellRouter(
@@ -288,12 +268,7 @@ test("a webhook of operators starts anew in all cells when its address changes",
     await expect
       .poll(() => owner`SELECT 1 FROM vx.webhook_queues WHERE webhook_id = ${webhookId} AND blocked_until > now()`)
       .toHaveLength(1);
-    await operator.updateWebhook({
-      webhookId,
-      url: receiver.url("/new"),
-      reason,
-      updateMask: { paths: ["url"] },
-    });
+    await operator.updateWebhook({ webhookId, url: receiver.url("/new"), reason, updateMask: { paths: ["url"] } });
     expect(await receiver.until(1, "/new")).toHaveLength(1);
   } finally {
     await operator.deleteWebhook({ webhookId, reason });

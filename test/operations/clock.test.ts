@@ -54,10 +54,7 @@ test("a server whose clock is 430 days ahead writes entries of this month, signs
     });
     return (await answer.json()) as { webhook: { id: string }; secret: string };
   };
-  const { webhook, secret: signing } = await operate("CreateWebhook", {
-    url: receiver.url(),
-    reason: "test",
-  });
+  const { webhook, secret: signing } = await operate("CreateWebhook", { url: receiver.url(), reason: "test" });
   await operate("TestWebhook", { webhookId: webhook.id });
   const [delivery] = await receiver.until(1);
   expect(verified(signing, delivery as Received).type).toBe("webhook.test");

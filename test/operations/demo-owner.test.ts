@@ -15,11 +15,7 @@ const SERVICE = "/vx.account.v1.AccountService/";
 type Headers = Record<string, string>;
 
 /** The headers that a page of the server itself sends. */
-const own = (url: string): Headers => ({
-  host: new URL(url).host,
-  origin: url,
-  "sec-fetch-site": "same-origin",
-});
+const own = (url: string): Headers => ({ host: new URL(url).host, origin: url, "sec-fetch-site": "same-origin" });
 
 async function signIn(url: string, headers: Headers = {}) {
   const sent = { ...own(url), ...headers };

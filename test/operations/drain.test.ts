@@ -17,12 +17,7 @@ test("a drain finishes the running call and rejects new ones", async () => {
   const app = await startTestApp();
   const { secret } = await createTestKey(operatorOf(app));
   const session = connect(app.url);
-  const stream = session.request({
-    ":method": "POST",
-    ":path": path,
-    "content-type": "application/json",
-    ...bearer(secret),
-  });
+  const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/json", ...bearer(secret) });
   const answered = new Promise<number>((resolve, reject) => {
     stream.on("response", (headers) => resolve(Number(headers[":status"]))).on("error", reject);
   });

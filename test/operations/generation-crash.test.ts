@@ -36,9 +36,7 @@ test("a server killed between the upstream's response and the settlement charges
   doomed.close();
   await lock.free();
   const survivor = open(metered.app.url);
-  await expect(survivor.generate(REQUEST, options)).rejects.toMatchObject({
-    reason: "idempotency_in_progress",
-  });
+  await expect(survivor.generate(REQUEST, options)).rejects.toMatchObject({ reason: "idempotency_in_progress" });
   expect(await metered.account(key)).toEqual({ balance: 1_000, held: 46 });
 
   await metered.missServerOf(key);

@@ -104,9 +104,7 @@ test("a call whose model is removed from the file continues and is charged at it
   const caller = (protocols[0] as (typeof protocols)[number]).open(url);
   const listed = await caller.call(ModelService.method.listModels, {}, bearer(key.secret));
   expect(listed.ok && listed.message.data.map(({ id }) => id)).toEqual(["another"]);
-  await expect(open(url).generate(REQUEST, { secret: key.secret })).rejects.toMatchObject({
-    reason: "model_not_found",
-  });
+  await expect(open(url).generate(REQUEST, { secret: key.secret })).rejects.toMatchObject({ reason: "model_not_found" });
   rest.resolve();
   expect(await answered).toMatchObject({ model: MODEL, usage: { costMicros: 19n }, balanceMicros: 981n });
   caller.close();

@@ -71,9 +71,7 @@ test("a full disk drops log lines, and logging resumes when there is space", asy
     process.exit(0);`;
   // A file size limit simulates a full disk.
   const command = `ulimit -f 8; exec "$0" --input-type=module -e "$1" 2>>"$2"`;
-  const child = spawn("sh", ["-c", command, process.execPath, script, path], {
-    stdio: ["pipe", "pipe", "ignore"],
-  });
+  const child = spawn("sh", ["-c", command, process.execPath, script, path], { stdio: ["pipe", "pipe", "ignore"] });
   await once(child.stdout, "data");
   const before = readFileSync(path, "utf8");
   truncateSync(path);

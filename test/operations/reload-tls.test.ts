@@ -22,12 +22,7 @@ function write(name: string, { cert, key }: Certificate): void {
 
 /** A connection that trusts only this certificate. */
 async function open(url: string, { cert }: Certificate): Promise<TLSSocket> {
-  const socket = connect({
-    port: Number(new URL(url).port),
-    host: "127.0.0.1",
-    ca: cert,
-    servername: "localhost",
-  });
+  const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1", ca: cert, servername: "localhost" });
   await once(socket, "secureConnect");
   return socket;
 }

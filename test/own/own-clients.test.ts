@@ -53,12 +53,7 @@ beforeAll(async () => {
   const reasons = Object.entries(ERRORS)
     .filter(([reason]) => !others.includes(reason))
     .map(([reason, { code }]) => ({ reason, code: code.toLowerCase(), name: className(reason) }));
-  env = {
-    ...process.env,
-    ...(await clientEnv(app)),
-    VX_FAULT_URL: proxy.url,
-    VX_REASONS: JSON.stringify(reasons),
-  };
+  env = { ...process.env, ...(await clientEnv(app)), VX_FAULT_URL: proxy.url, VX_REASONS: JSON.stringify(reasons) };
 });
 afterAll(async () => {
   await proxy.stop();
@@ -149,10 +144,7 @@ describe.skipIf(reasonToSkip("typescript", prepareTypeScript))("the npm package"
 
   test("can be required", async () => {
     const code = 'const { Client } = require("vx-client"); new Client().me().then((me) => console.log(me.balance))';
-    const { stdout } = await run(process.execPath, ["--input-type=commonjs", "--eval", code], {
-      cwd: TYPESCRIPT,
-      env,
-    });
+    const { stdout } = await run(process.execPath, ["--input-type=commonjs", "--eval", code], { cwd: TYPESCRIPT, env });
     expect(stdout).toMatch(/^\$\d/);
   });
 });
@@ -246,9 +238,7 @@ describe.skipIf(reasonToSkip("go", prepareGo))("the Go module", () => {
   );
 });
 
-test("the generated code of the wheel and of the Go module matches the protos", {
-  timeout: TIMEOUT_MS,
-}, async () => {
+test("the generated code of the wheel and of the Go module matches the protos", { timeout: TIMEOUT_MS }, async () => {
   const { stderr } = await run(process.execPath, ["tools/generate-clients.ts", "--check"]);
   if (stderr !== "") console.error(stderr);
 });
@@ -262,19 +252,14 @@ const EXAMPLES = [
 describe.skipIf(reasonToSkip("java", prepareJava))("the example for Java", () => {
   test.each(EXAMPLES)("runs with %s", async (key, output) => {
     const classpath = `target/classes:${readFileSync(join(JAVA, "target/classpath"), "utf8").trim()}`;
-    const { stdout } = await run("java", ["-cp", classpath, "Main"], {
-      cwd: JAVA,
-      env: { ...env, VX_KEY: env[key] },
-    });
+    const { stdout } = await run("java", ["-cp", classpath, "Main"], { cwd: JAVA, env: { ...env, VX_KEY: env[key] } });
     expect(stdout).toMatch(output);
   });
 });
 
 describe.skipIf(reasonToSkip("rust", prepareRust))("the example for Rust", () => {
   test.each(EXAMPLES)("runs with %s", async (key, output) => {
-    const { stdout } = await run(join(RUST, "target/debug/vx-example"), [], {
-      env: { ...env, VX_KEY: env[key] },
-    });
+    const { stdout } = await run(join(RUST, "target/debug/vx-example"), [], { env: { ...env, VX_KEY: env[key] } });
     expect(stdout).toMatch(output);
   });
 });

@@ -24,11 +24,7 @@ require github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 
 const RECEIVERS = [
   { language: "js", file: "receiver.mjs", command: [process.execPath, join(AT, "receiver.mjs")] },
-  {
-    language: "python",
-    file: "receiver.py",
-    command: [join(AT, "venv/bin/python"), join(AT, "receiver.py")],
-  },
+  { language: "python", file: "receiver.py", command: [join(AT, "venv/bin/python"), join(AT, "receiver.py")] },
   { language: "go", file: "main.go", command: [join(AT, "receiver")] },
 ] as const;
 

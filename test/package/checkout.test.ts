@@ -37,9 +37,7 @@ if (problem !== undefined) console.warn(`SKIPPED: no checkout was installed: ${p
 describe.skipIf(problem !== undefined).each(process.env.VX_TEST_SHORT === "1" ? NODES.slice(0, 1) : NODES)(
   "with Node $node",
   ({ node, npm }) => {
-    test("npm ci prints no warning, npm start starts the server, and npx vx calls it", {
-      timeout: TIMEOUT_MS,
-    }, async () => {
+    test("npm ci prints no warning, npm start starts the server, and npx vx calls it", { timeout: TIMEOUT_MS }, async () => {
       const installed = installNode(node, npm);
       if ("problem" in installed) throw new Error(installed.problem);
       const folder = join(home.path, node);

@@ -30,12 +30,7 @@ afterAll(async () => {
 });
 
 const AUTO = "/v1/topups/auto";
-const SETTINGS = {
-  enabled: true,
-  thresholdMicros: 5_000_000n,
-  amountMicros: 10_000_000n,
-  monthlyMaxMicros: 100_000_000n,
-};
+const SETTINGS = { enabled: true, thresholdMicros: 5_000_000n, amountMicros: 10_000_000n, monthlyMaxMicros: 100_000_000n };
 
 const send = (verb: string, path: string, body?: unknown, secret = key.secret) =>
   sendJson(metered.app.url, { verb, path, secret, ...(body === undefined ? {} : { body }) });
@@ -72,11 +67,7 @@ async function spend(): Promise<void> {
 }
 
 const generate = () =>
-  send("POST", "/v1/generate", {
-    model: "sandbox",
-    messages: [{ role: "user", content: "hi" }],
-    max_tokens: 10,
-  });
+  send("POST", "/v1/generate", { model: "sandbox", messages: [{ role: "user", content: "hi" }], max_tokens: 10 });
 
 type TopUp = { id: string; state: string; automatic: boolean; failure: string };
 
@@ -119,11 +110,7 @@ test("an operator starts them, the customer stores a card, and a charge below th
   await until("paid");
   const [topUp] = (await topUps()) as [TopUp];
   expect(topUp).toMatchObject({ automatic: true, failure: "" });
-  expect(stripe.chargeOf(topUp.id)).toMatchObject({
-    amount: 1_000,
-    currency: "usd",
-    payment_method: "pm_4242",
-  });
+  expect(stripe.chargeOf(topUp.id)).toMatchObject({ amount: 1_000, currency: "usd", payment_method: "pm_4242" });
   expect(stripe.charges.get(topUp.id)).toBe(1);
   expect(await balance()).toBeGreaterThan(10_000_000);
   expect(await auto()).toMatchObject({ state: "ready", month_micros: 10_000_000 });
@@ -191,10 +178,7 @@ test("a declined payment is cancelled and told; after three in a row they are of
 test("running calls that hold the balance start one only when a call is refused", async () => {
   // The bytes of a call need 46 and its tokens 29. One call runs, so 29 are free.
   const payer = await metered.payer(HELD_MICROS + 29n);
-  key = await createTestKey(metered.operator, {
-    accountId: payer.accountId,
-    scopes: ["read", "billing", "generate"],
-  });
+  key = await createTestKey(metered.operator, { accountId: payer.accountId, scopes: ["read", "billing", "generate"] });
   await ready({ thresholdMicros: 30n });
   const gate = Promise.withResolvers<void>();
   const call = () =>
@@ -235,10 +219,7 @@ test("a stop before the payment is made stops it", async () => {
   await ready();
   await spend();
   expect(await auto()).toMatchObject({ state: "paying" });
-  expect(await send("PUT", AUTO, { enabled: false })).toMatchObject({
-    status: 200,
-    body: { enabled: false },
-  });
+  expect(await send("PUT", AUTO, { enabled: false })).toMatchObject({ status: 200, body: { enabled: false } });
   stripe.before = () => undefined;
   await until("failed");
   const [topUp] = (await topUps()) as [TopUp];
@@ -358,7 +339,5 @@ test("vx topups starts, shows and stops them", async () => {
   expect(shown.stdout).toContain(stripe.setupOf(key.accountId).url);
   const stopped = await vx(["topups", "stop-auto", key.accountId], env);
   expect(stopped.stdout).toMatch(/\noff /);
-  expect(await vx(["topups", "set-auto", key.accountId, "--amount", "10.00"], env)).toMatchObject({
-    code: 2,
-  });
+  expect(await vx(["topups", "set-auto", key.accountId, "--amount", "10.00"], env)).toMatchObject({ code: 2 });
 }, 60_000);

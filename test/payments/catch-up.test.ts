@@ -80,12 +80,7 @@ test("an event that fails does not prevent later ones, and is handled again", as
 test("a page for a payment method of another installation with the same Stripe account is ignored", async () => {
   const accountId = typeIds.account();
   const customerId = await provider.createCustomer(accountId);
-  await provider.createMethodPage({
-    accountId,
-    customerId,
-    currency: "usd",
-    returnUrl: "https://app.example/",
-  });
+  await provider.createMethodPage({ accountId, customerId, currency: "usd", returnUrl: "https://app.example/" });
   stripe.undelivered = [stripe.storeCard(stripe.setupOf(accountId))];
   await topUps.catchUp();
 });
@@ -138,13 +133,7 @@ test("a top-up whose page was never created expires after a day, and gets no pag
   };
   expect(await poll()).toBe("pending");
   nowMs += 25 * 3_600_000;
-  const repeated = {
-    accountId,
-    amountMicros: 5_000_000n,
-    returnUrl: "",
-    idempotencyKey: "order-1",
-    action: TEST_ACTION,
-  };
+  const repeated = { accountId, amountMicros: 5_000_000n, returnUrl: "", idempotencyKey: "order-1", action: TEST_ACTION };
   expect(await topUps.create(repeated)).toMatchObject({ id, page_id: null });
   expect(await poll()).toBe("expired");
 });

@@ -120,12 +120,7 @@ test("a closed account cannot be opened, changed or paid into by its operators",
   const credit = { accountId, amountMicros: 5_000_000n, reason, idempotencyKey: "before" };
   const { entry } = await operator.creditAccount(credit);
   await close();
-  const auto = {
-    enabled: true,
-    thresholdMicros: 1n,
-    amountMicros: 10_000_000n,
-    monthlyMaxMicros: 10_000_000n,
-  };
+  const auto = { enabled: true, thresholdMicros: 1n, amountMicros: 10_000_000n, monthlyMaxMicros: 10_000_000n };
   const webhook = { accountId, url: "https://hooks.example/", reason };
   const late = { ...credit, idempotencyKey: "after" };
   const limit = { metric: "generations", window: "day", amount: 1n };
@@ -157,10 +152,7 @@ test("a call that runs ends and is charged before the balance leaves; new calls 
   const before = metered.upstream.calls.length;
   const running = generate();
   await metered.upstream.until(({ calls }) => calls.length === before + 1);
-  expect(await close({ balance: "refunded" })).toMatchObject({
-    closed: false,
-    account: { state: "suspended" },
-  });
+  expect(await close({ balance: "refunded" })).toMatchObject({ closed: false, account: { state: "suspended" } });
   expect((await generate()).status).toBe(401);
   expect(await entries()).toEqual(["credit 10000000"]);
   gate.resolve();
@@ -201,13 +193,7 @@ test("a closing that ends after any step leaves valid sums, and a repetition tak
   await fill();
   const statuses: string[] = [];
   for (let isEndedElsewhere = false; statuses.at(-1) !== "closed"; ) {
-    const step = {
-      reason,
-      balance: "written_off",
-      isEndedElsewhere,
-      isLogged: statuses.length === 0,
-      rows: 1,
-    };
+    const step = { reason, balance: "written_off", isEndedElsewhere, isLogged: statuses.length === 0, rows: 1 };
     const { status } = await stepOfClosing(database, TEST_ACTION, key.accountId, step);
     statuses.push(status);
     expect(await auditFindings()).toEqual([]);
@@ -223,9 +209,7 @@ test("a payment that arrives for a closed account is credited and told to operat
   const topUpId = await fill();
   const { app, operator } = metered;
   const step = { reason, balance: "written_off", isEndedElsewhere: true, isLogged: false, rows: 1_000 };
-  expect(await stepOfClosing(database, TEST_ACTION, key.accountId, step)).toMatchObject({
-    status: "closed",
-  });
+  expect(await stepOfClosing(database, TEST_ACTION, key.accountId, step)).toMatchObject({ status: "closed" });
   for (const event of stripe.pay(topUpId)) await stripe.deliver(event, app.url);
   expect((await entries())[0]).toBe("topup 25000000");
   expect(app.logText()).toMatch(new RegExp(`"topup":"${topUpId}".*"reason":"closed"`));

@@ -29,9 +29,7 @@ test.each(CASES)("a payment in $code", async ({ code, stripe: amount, text }) =>
   const { secret } = await createTestKey(metered.operator, { accountId, scopes: ["read", "billing"] });
   const send = async (verb: string, path: string, body?: unknown) =>
     (await sendJson(url, { verb, path, secret, ...(body === undefined ? {} : { body }) })).body as never;
-  const { topup }: { topup: { id: string } } = await send("POST", "/v1/topups", {
-    amount_micros: 1_250_000_000,
-  });
+  const { topup }: { topup: { id: string } } = await send("POST", "/v1/topups", { amount_micros: 1_250_000_000 });
   expect(topup).toMatchObject({ amount: text });
   expect(stripe.sessionOf(topup.id)).toMatchObject({ amount_total: amount, currency: code.toLowerCase() });
   for (const event of stripe.pay(topup.id)) expect(await stripe.deliver(event, url)).toBe(200);

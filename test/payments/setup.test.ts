@@ -94,10 +94,7 @@ test("adds the events that an endpoint lacks, keeps its others, and enables it",
   expect(await problems()).toEqual(["problem payment events: the webhook endpoint we_0 is disabled"]);
   const { stdout } = await setUp({ VX_STRIPE_WEBHOOK_SECRET: "whsec_1" }, ["--json"]);
   expect(JSON.parse(stdout)).toMatchObject({ change: "updated", added: [missing], endpoint: { live: true } });
-  expect(stripe.endpoints[0]).toMatchObject({
-    status: "enabled",
-    enabled_events: [...rest, "customer.created", missing],
-  });
+  expect(stripe.endpoints[0]).toMatchObject({ status: "enabled", enabled_events: [...rest, "customer.created", missing] });
   expect(stripe.endpoints[1]?.enabled_events).toEqual([]);
   expect(await problems()).toEqual([]);
 });

@@ -37,13 +37,7 @@ type TopUp = {
 };
 
 const send = (verb: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-  sendJson(metered.app.url, {
-    verb,
-    path,
-    secret: key.secret,
-    headers,
-    ...(body === undefined ? {} : { body }),
-  });
+  sendJson(metered.app.url, { verb, path, secret: key.secret, headers, ...(body === undefined ? {} : { body }) });
 
 async function create(amountMicros = 25_000_000, headers: Record<string, string> = {}): Promise<TopUp> {
   const { status, body } = await send("POST", "/v1/topups", { amount_micros: amountMicros }, headers);
@@ -91,12 +85,7 @@ describe("creating", () => {
   test("returns a page with the amount, the currency and the account", async () => {
     const topUp = await create();
     const session = stripe.sessionOf(topUp.id);
-    expect(topUp).toMatchObject({
-      state: "pending",
-      url: session.url,
-      amount_micros: 25_000_000,
-      amount: "$25.00",
-    });
+    expect(topUp).toMatchObject({ state: "pending", url: session.url, amount_micros: 25_000_000, amount: "$25.00" });
     expect(session).toMatchObject({
       amount_total: 2_500,
       currency: "usd",
@@ -115,18 +104,13 @@ describe("creating", () => {
   ])("an amount of %i micros is refused", async (micros, message) => {
     const { status, body } = await send("POST", "/v1/topups", { amount_micros: micros });
     expect(status).toBe(400);
-    expect(body).toMatchObject({
-      error: { param: "amount_micros", message: expect.stringMatching(message) },
-    });
+    expect(body).toMatchObject({ error: { param: "amount_micros", message: expect.stringMatching(message) } });
   });
 
   test.each(["http://app.example/", "javascript:alert(1)", "app.example", "//app.example"])(
     "the return address %s is refused",
     async (returnUrl) => {
-      const { status, body } = await send("POST", "/v1/topups", {
-        amount_micros: 5_000_000,
-        return_url: returnUrl,
-      });
+      const { status, body } = await send("POST", "/v1/topups", { amount_micros: 5_000_000, return_url: returnUrl });
       expect({ status, body }).toMatchObject({ status: 400, body: { error: { param: "return_url" } } });
     },
   );
@@ -270,19 +254,11 @@ describe("a payment", () => {
   ])("with another %s is not credited; operators see it", async (problem, changes) => {
     const topUp = await create();
     const { metadata } = changes as { metadata?: object };
-    await deliver(
-      stripe.pay(topUp.id, {
-        ...changes,
-        ...(metadata && { metadata: { ...metadata, vx_topup: topUp.id } }),
-      }),
-    );
+    await deliver(stripe.pay(topUp.id, { ...changes, ...(metadata && { metadata: { ...metadata, vx_topup: topUp.id } }) }));
     expect(await entries()).toEqual([]);
     expect((await read(topUp)).state).toBe("pending");
     const { topups } = await metered.operator.listTopUps({ onlyProblems: true });
-    expect(topups.find(({ topup }) => topup?.id === topUp.id)).toMatchObject({
-      accountId: key.accountId,
-      problem,
-    });
+    expect(topups.find(({ topup }) => topup?.id === topUp.id)).toMatchObject({ accountId: key.accountId, problem });
     expect(alerts()).toContain(`"topup":"${topUp.id}","account_id":"${key.accountId}","reason":"${problem}"`);
   });
 
@@ -354,9 +330,7 @@ describe("an event", () => {
   test.each(["t={now},v1=", "t={now},v1=,v1=", `t={now},v1=${"\u00e9".repeat(64)}`, "t=,v1=00", "v1=00", ",,,="])(
     "with the signature %s is refused",
     async (signature) => {
-      const headers = {
-        "stripe-signature": signature.replace("{now}", String(Math.floor(Date.now() / 1_000))),
-      };
+      const headers = { "stripe-signature": signature.replace("{now}", String(Math.floor(Date.now() / 1_000))) };
       const answer = await fetch(`${metered.app.url}/stripe/events`, { method: "POST", headers, body: "{}" });
       expect(answer.status).toBe(400);
     },

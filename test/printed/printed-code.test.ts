@@ -22,10 +22,7 @@ const REPLY = /This is a reply of the sandbox\./;
 
 /** Characters that one of the languages could take for something else. */
 const HOSTILE = 'It\'s "here": `pwd` $HOME $(id) \\n %s {0} <b>&amp;</b> é 🎉 \u2028 !\nsecond line';
-const SHORT = {
-  model: "vx-sandbox-small",
-  messages: [{ role: "user", content: HOSTILE }],
-} as const;
+const SHORT = { model: "vx-sandbox-small", messages: [{ role: "user", content: HOSTILE }] } as const;
 const LONG = {
   model: "vx-sandbox-small",
   messages: [

@@ -34,11 +34,7 @@ const STREAM = {
 
 const folder = createTemporaryFolder("proxies");
 const { cert, key } = createCertificate();
-const files = {
-  cert: join(folder.path, "vx.crt"),
-  key: join(folder.path, "vx.key"),
-  pem: join(folder.path, "vx.pem"),
-};
+const files = { cert: join(folder.path, "vx.crt"), key: join(folder.path, "vx.key"), pem: join(folder.path, "vx.pem") };
 writeFileSync(files.cert, cert);
 writeFileSync(files.key, key);
 writeFileSync(files.pem, cert + key);

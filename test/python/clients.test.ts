@@ -73,9 +73,7 @@ describe.skipIf(missing !== undefined)("from Python", () => {
       await run("sh", ["-c", clientCommand("npm ci && npm run").replace("npm ci && ", "")], { env });
       const command = clientCommand("python -m grpc_tools.protoc").replaceAll("_out=.", `_out=${STUBS}`);
       await run("sh", ["-c", command], { env });
-      await run("sh", ["-c", command.replace("vx/v1/me.proto", "vx/v1/generate.proto")], {
-        env,
-      });
+      await run("sh", ["-c", command.replace("vx/v1/me.proto", "vx/v1/generate.proto")], { env });
     });
 
     test("unary calls, streams and the details of errors work", async () => {

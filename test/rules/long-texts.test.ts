@@ -23,9 +23,7 @@ test("short texts are passed to the validator", () => {
 test.each(["x", "ä", "\u{1f600}"])("400,000 of %s are accepted, one more is rejected with the name of the field", (character) => {
   expect(() => light(character.repeat(400_000))).not.toThrow();
   expect(() => light(`${character.repeat(400_000)}x`)).toThrow(
-    expect.objectContaining({
-      fields: [{ field: "messages[0].content", description: expect.any(String) }],
-    }),
+    expect.objectContaining({ fields: [{ field: "messages[0].content", description: expect.any(String) }] }),
   );
 });
 

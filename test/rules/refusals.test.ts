@@ -21,10 +21,7 @@ function serviceWith(declared: Declared | undefined): DescService {
     syntax: "proto3",
     messageType: [{ name: "Empty" }],
     service: [
-      {
-        name: "TestService",
-        method: [{ name: "Do", inputType: ".test.v1.Empty", outputType: ".test.v1.Empty", options }],
-      },
+      { name: "TestService", method: [{ name: "Do", inputType: ".test.v1.Empty", outputType: ".test.v1.Empty", options }] },
     ],
   });
   const service = createFileRegistry(file, () => undefined).getService("test.v1.TestService");
@@ -57,11 +54,7 @@ describe("the start fails for a method that", () => {
   });
 
   test("is served without a policy", () => {
-    const serve = () =>
-      rpcMethods([withDeps(meService, {} as never)], {
-        policies: new Map(),
-        maxBodyBytes: 1_024,
-      });
+    const serve = () => rpcMethods([withDeps(meService, {} as never)], { policies: new Map(), maxBodyBytes: 1_024 });
     expect(serve).toThrow(PolicyError);
     expect(serve).toThrow("vx.v1.MeService/GetMe is served but has no policy");
   });

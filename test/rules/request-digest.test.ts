@@ -19,10 +19,7 @@ const digestOfTools = (json: JsonValue) =>
     create(CreateChatCompletionRequestSchema, { tools: valueOfJson(json) }),
   );
 const text = (content: string) => ({ role: "user", content });
-const image = (data: Uint8Array<ArrayBuffer>) => ({
-  role: "user",
-  parts: [{ image: { data } }],
-});
+const image = (data: Uint8Array<ArrayBuffer>) => ({ role: "user", parts: [{ image: { data } }] });
 
 test.each<[string, GenerateFields, GenerateFields]>([
   ["a text and another", { messages: [text("a")] }, { messages: [text("b")] }],

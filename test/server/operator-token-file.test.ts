@@ -30,10 +30,7 @@ async function statusWith(adminUrl: string, token: string): Promise<number> {
 describe("VX_ADMIN_TOKEN_FILE", () => {
   test("a token that is removed while the body of a call arrives creates no operator", async () => {
     write("late-tokens", `${OLD}\n`);
-    const server = startHere({
-      DATABASE_URL: database.url,
-      VX_ADMIN_TOKEN_FILE: inDataFolder("late-tokens"),
-    });
+    const server = startHere({ DATABASE_URL: database.url, VX_ADMIN_TOKEN_FILE: inDataFolder("late-tokens") });
     const { adminUrl, reload } = await server.started;
     const body = Promise.withResolvers<string>();
     const late = sendHttp1(adminUrl, {
@@ -66,9 +63,7 @@ describe("VX_ADMIN_TOKEN_FILE", () => {
     const change = tokens.whileValid(OLD, () => sent.promise).then(() => order.push("changed"));
     write("used-tokens", `${NEW}\n`);
     const reload = tokens.reload(log).then(() => order.push("reloaded"));
-    await expect(tokens.whileValid(OLD, async () => undefined)).rejects.toMatchObject({
-      reason: "invalid_operator_token",
-    });
+    await expect(tokens.whileValid(OLD, async () => undefined)).rejects.toMatchObject({ reason: "invalid_operator_token" });
     sent.resolve();
     await Promise.all([change, reload]);
     expect(order).toEqual(["changed", "reloaded"]);

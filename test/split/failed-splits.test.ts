@@ -31,13 +31,7 @@ afterAll(async () => {
 });
 
 function cellOn(name: string, server: PrimaryServer): CellToMigrate {
-  return {
-    name,
-    address: { kind: "url", url: urlTo(server) },
-    schema: "vx",
-    engine: "postgresql",
-    lanes: [],
-  };
+  return { name, address: { kind: "url", url: urlTo(server) }, schema: "vx", engine: "postgresql", lanes: [] };
 }
 
 /** Runs the command, with actions after its steps. Where it would wait, it fails. */

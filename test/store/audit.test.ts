@@ -117,11 +117,7 @@ test("the audit names lanes without an owner, but not those that are moved while
   const own = (isOwned: boolean) => database.owner`UPDATE vx.lanes SET is_owned = ${isOwned} WHERE lane IN (3, 4, 9)`;
   await own(false);
   expect((await auditIn(1_000)).findings).toEqual([
-    {
-      account_id: "",
-      rule: "lane_has_owner",
-      detail: "no cell owns the lanes 3-4,9: calls of their accounts are refused",
-    },
+    { account_id: "", rule: "lane_has_owner", detail: "no cell owns the lanes 3-4,9: calls of their accounts are refused" },
   ]);
   let states = 0;
   const call = async <Row>(name: string, ...parameters: Parameter[]) => {

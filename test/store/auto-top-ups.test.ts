@@ -255,11 +255,7 @@ test("the third failure in a row stops them; a payment in between counts anew", 
   const failed = (n: number) => `topup.auto_failed insufficient_funds ${n}`;
   const last = ["topup.paid", failed(1), failed(2), failed(3), "topup.auto_disabled failures 3"];
   expect(await eventsOf(payer)).toEqual([failed(1), failed(2), ...last]);
-  expect(await settingsOf(payer)).toMatchObject({
-    is_enabled: false,
-    failures: 3,
-    last_failure: "insufficient_funds",
-  });
+  expect(await settingsOf(payer)).toMatchObject({ is_enabled: false, failures: 3, last_failure: "insufficient_funds" });
   await put(payer);
   expect(await settingsOf(payer)).toMatchObject({ is_enabled: true, failures: 0 });
 });
@@ -351,10 +347,7 @@ test("the newest page decides the payment method, and only pages of the account'
   await storeCard(payer, { id: "cs_2", method: other, createdAt: new Date(2_000) });
   expect(await method()).toBe("pm_2");
   await setAutoTopUpPage(store.database, payer.accountId, { id: "cus_second" }, { ...PAGE, id: "cs_4" });
-  expect(await settingsOf(payer)).toMatchObject({
-    customer_id: `cus_${payer.accountId}`,
-    page_id: "cs_4",
-  });
+  expect(await settingsOf(payer)).toMatchObject({ customer_id: `cus_${payer.accountId}`, page_id: "cs_4" });
   await storeCard(payer, { id: "cs_4", method: undefined });
   expect(await settingsOf(payer)).toMatchObject({ method_id: "pm_2", page_id: null });
 });

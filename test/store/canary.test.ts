@@ -37,10 +37,7 @@ function textsOf(field: DescField): TextField[] {
   if ("scalar" in field && field.scalar === ScalarType.STRING) return [{ path, json: put }];
   // Timestamps are strings in JSON, but cannot contain a key.
   if (!("message" in field) || !field.message || field.message.typeName.startsWith("google.")) return [];
-  return textFields(field.message).map((inner) => ({
-    path: `${path}.${inner.path}`,
-    json: (text) => put(inner.json(text)),
-  }));
+  return textFields(field.message).map((inner) => ({ path: `${path}.${inner.path}`, json: (text) => put(inner.json(text)) }));
 }
 
 const operatorMethods = operatorServices.flatMap(({ methods }) => methods);

@@ -112,12 +112,7 @@ export function launchTestApp(env: Record<string, string>): LaunchedApp {
     },
   });
   const stopping = new AbortController();
-  const started = startApp({
-    config,
-    log,
-    print: (line) => printed.push(line),
-    stopSignal: stopping.signal,
-  });
+  const started = startApp({ config, log, print: (line) => printed.push(line), stopSignal: stopping.signal });
   // The test handles it when it waits for it.
   started.catch(() => undefined);
   return {

@@ -8,11 +8,7 @@ export class BrowserJar {
   async get(url: string, method = "GET"): Promise<RawAnswer> {
     const { origin, pathname, search } = new URL(url);
     const cookie = this.header(origin);
-    const answer = await sendHttp1(origin, {
-      method,
-      path: `${pathname}${search}`,
-      headers: cookie === "" ? {} : { cookie },
-    });
+    const answer = await sendHttp1(origin, { method, path: `${pathname}${search}`, headers: cookie === "" ? {} : { cookie } });
     // Node joins repeated headers.
     for (const text of (answer.headers["set-cookie"] ?? "").split(/,(?=[\w.]+=)/)) this.#set(origin, text);
     return answer;

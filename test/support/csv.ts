@@ -8,8 +8,5 @@ export function parseCsv(text: string): { header: string[]; rows: Record<string,
         ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? "",
       ),
     );
-  return {
-    header,
-    rows: lines.map((cells) => Object.fromEntries(cells.map((cell, i) => [header[i] ?? "", cell]))),
-  };
+  return { header, rows: lines.map((cells) => Object.fromEntries(cells.map((cell, i) => [header[i] ?? "", cell]))) };
 }

@@ -20,9 +20,7 @@ type Intent = {
   last_payment_error?: Json | null;
 };
 /** The answer to a request that names a customer who does not exist or was deleted. */
-const NO_CUSTOMER = {
-  error: { status: 400, type: "invalid_request_error", code: "resource_missing", param: "customer" },
-};
+const NO_CUSTOMER = { error: { status: 400, type: "invalid_request_error", code: "resource_missing", param: "customer" } };
 
 /** A page on which a customer stores a payment method. */
 type Setup = {
@@ -86,11 +84,7 @@ export class FakeStripe {
   /** The accounts of all customers, by id. */
   readonly #customers = new Map<string, string>();
   /** The sessions of the customer portal. */
-  readonly portals: {
-    readonly customer: string;
-    readonly return_url: string | null;
-    readonly url: string;
-  }[] = [];
+  readonly portals: { readonly customer: string; readonly return_url: string | null; readonly url: string }[] = [];
   /** The webhook endpoints, which tests may change. */
   readonly endpoints: Endpoint[] = [];
   /** Whether the settings of the customer portal are saved. */
@@ -124,11 +118,7 @@ export class FakeStripe {
 
   /** The settings of a server that uses it. */
   get env(): Record<string, string> {
-    return {
-      VX_STRIPE_SECRET_KEY: "sk_test_of_the_tests",
-      VX_STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET,
-      VX_STRIPE_API: this.url,
-    };
+    return { VX_STRIPE_SECRET_KEY: "sk_test_of_the_tests", VX_STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET, VX_STRIPE_API: this.url };
   }
 
   async stop(): Promise<void> {
@@ -162,11 +152,7 @@ export class FakeStripe {
       ...changes,
     };
     this.#intents.set(intent.id, intent);
-    Object.assign(session, {
-      status: "complete",
-      payment_status: isSlow ? "unpaid" : "paid",
-      payment_intent: intent.id,
-    });
+    Object.assign(session, { status: "complete", payment_status: isSlow ? "unpaid" : "paid", payment_intent: intent.id });
     const completed = this.#emit("checkout.session.completed", viewOf(session));
     return isSlow ? [completed] : [completed, this.#emit("payment_intent.succeeded", { ...intent })];
   }
@@ -177,12 +163,7 @@ export class FakeStripe {
     if (!session.invoiceMetadata) throw new Error(`${topUpId} is to have no invoice`);
     const id = idOf("in");
     const metadata = session.invoiceMetadata;
-    session.invoice = {
-      id,
-      object: "invoice",
-      metadata,
-      hosted_invoice_url: `https://invoice.stripe.com/i/${id}`,
-    };
+    session.invoice = { id, object: "invoice", metadata, hosted_invoice_url: `https://invoice.stripe.com/i/${id}` };
     // Earlier API versions name the payment.
     return this.#emit("invoice.paid", { ...session.invoice, payment_intent: session.payment_intent });
   }
@@ -269,13 +250,7 @@ export class FakeStripe {
   dispute(topUpId: string, amount: number): StripeEvent {
     const intent = this.#paymentOf(topUpId);
     (intent.latest_charge as Charge).disputed = true;
-    const dispute = {
-      id: idOf("dp"),
-      payment_intent: intent.id,
-      amount,
-      currency: intent.currency,
-      status: "needs_response",
-    };
+    const dispute = { id: idOf("dp"), payment_intent: intent.id, amount, currency: intent.currency, status: "needs_response" };
     this.#disputes.push(dispute);
     return this.#emit("charge.dispute.created", { ...dispute, metadata: {} });
   }
@@ -422,12 +397,7 @@ export class FakeStripe {
     const customer = form.get("customer") ?? "";
     if (!customer.startsWith("cus_")) return NO_CUSTOMER;
     const id = idOf("bps");
-    const session = {
-      id,
-      customer,
-      return_url: form.get("return_url"),
-      url: `https://billing.stripe.com/p/${id}`,
-    };
+    const session = { id, customer, return_url: form.get("return_url"), url: `https://billing.stripe.com/p/${id}` };
     this.portals.push(session);
     return { object: "billing_portal.session", ...session };
   }
@@ -484,10 +454,7 @@ export class FakeStripe {
       currency: form.get("currency") ?? "",
       amount: Number(form.get("amount")),
       amount_received: 0,
-      metadata: {
-        vx_topup: form.get("metadata[vx_topup]"),
-        vx_account: form.get("metadata[vx_account]"),
-      },
+      metadata: { vx_topup: form.get("metadata[vx_topup]"), vx_account: form.get("metadata[vx_account]") },
       payment_method: form.get("payment_method") ?? "",
       last_payment_error: null,
       latest_charge: null,
@@ -500,9 +467,7 @@ export class FakeStripe {
   #act(intent: Intent, action: string): Json {
     const isOpen = ["requires_confirmation", "requires_payment_method"].includes(intent.status);
     if (!isOpen || (action === "confirm" && intent.status !== "requires_confirmation"))
-      return {
-        error: { status: 400, type: "invalid_request_error", code: "payment_intent_unexpected_state" },
-      };
+      return { error: { status: 400, type: "invalid_request_error", code: "payment_intent_unexpected_state" } };
     if (action === "cancel") {
       intent.status = "canceled";
       return intent;
@@ -541,11 +506,7 @@ export class FakeStripe {
 
   #succeed(intent: Intent): void {
     const { amount = 0, metadata } = intent;
-    Object.assign(intent, {
-      status: "succeeded",
-      amount_received: amount,
-      latest_charge: chargeOf(metadata),
-    });
+    Object.assign(intent, { status: "succeeded", amount_received: amount, latest_charge: chargeOf(metadata) });
     const topUpId = String(metadata.vx_topup);
     this.charges.set(topUpId, (this.charges.get(topUpId) ?? 0) + 1);
   }
@@ -587,13 +548,7 @@ function idOf(prefix: string): string {
 
 function chargeOf(metadata: Json): Charge {
   const id = idOf("ch");
-  return {
-    id,
-    amount_refunded: 0,
-    disputed: false,
-    receipt_url: `https://pay.stripe.com/receipts/${id}`,
-    metadata,
-  };
+  return { id, amount_refunded: 0, disputed: false, receipt_url: `https://pay.stripe.com/receipts/${id}`, metadata };
 }
 
 function viewOf({ intentMetadata: _, invoiceMetadata: _of, invoice, ...session }: Session): Json {

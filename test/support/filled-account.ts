@@ -52,13 +52,7 @@ export class FilledAccount {
     const { operator, app } = this.#metered;
     const { secret } = this;
     const { accountId } = this.key;
-    await operator.updateAccount({
-      accountId,
-      name: secret,
-      email: `${secret}@example.com`,
-      externalId: secret,
-      notes: secret,
-    });
+    await operator.updateAccount({ accountId, name: secret, email: `${secret}@example.com`, externalId: secret, notes: secret });
     const limit = { metric: "cost", window: "day", amount: LIMIT, per: "user" };
     await operator.setLimit({ owner: { case: "accountId", value: accountId }, limit });
     for (const i of [1, 2, 3, 4]) expect((await this.generate({ "idempotency-key": `${secret} ${i}` })).status).toBe(200);

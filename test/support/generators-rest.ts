@@ -46,12 +46,7 @@ export function openRest(url: string, version: "1.1" | "2"): Generator {
   };
 }
 
-type Posted = {
-  readonly status: number;
-  readonly headers: Record<string, string>;
-  readonly body: Readable;
-  hangUp(): void;
-};
+type Posted = { readonly status: number; readonly headers: Record<string, string>; readonly body: Readable; hangUp(): void };
 
 type Post = (url: string, body: string, options: GenerateOptions) => Promise<Posted>;
 
@@ -109,12 +104,7 @@ function jsonOf(request: GenerateFields, stream: boolean): string {
 
 function refusedOf(text: string, headers: Record<string, string>): Refused {
   const { error } = JSON.parse(text) as {
-    error: {
-      code: string;
-      status: string;
-      message: string;
-      details: { metadata?: Record<string, string> }[];
-    };
+    error: { code: string; status: string; message: string; details: { metadata?: Record<string, string> }[] };
   };
   const [info] = error.details;
   return new Refused(error.code, error.status.toLowerCase(), error.message, info?.metadata, headers);

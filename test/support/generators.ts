@@ -70,19 +70,11 @@ export type Generator = {
   close(): void;
 };
 
-export type GeneratorCase = {
-  readonly name: string;
-  readonly hasDeadlines: boolean;
-  open(url: string): Generator;
-};
+export type GeneratorCase = { readonly name: string; readonly hasDeadlines: boolean; open(url: string): Generator };
 
 export const generators: readonly GeneratorCase[] = [
   { name: "gRPC (grpc-js)", hasDeadlines: true, open: openGrpcJs },
-  {
-    name: "gRPC",
-    hasDeadlines: true,
-    open: (baseUrl) => openConnect(createGrpcTransport({ baseUrl })),
-  },
+  { name: "gRPC", hasDeadlines: true, open: (baseUrl) => openConnect(createGrpcTransport({ baseUrl })) },
   {
     name: "gRPC-Web over HTTP/1.1",
     hasDeadlines: true,

@@ -33,11 +33,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await createCluster(template.path);
   const folder = createTemporaryFolder("test");
   copyDataFolder(template.path, folder.path);
-  const embedded = await startEmbeddedPostgres({
-    dataDir: folder.path,
-    maxConnections: MAX_CONNECTIONS,
-    print,
-  });
+  const embedded = await startEmbeddedPostgres({ dataDir: folder.path, maxConnections: MAX_CONNECTIONS, print });
   const sql = postgres({ ...loginTo(embedded), max: 1 });
   // Nothing has to survive a power failure, and each new and each dropped database causes a checkpoint.
   await sql`ALTER SYSTEM SET fsync = off`;
@@ -47,10 +43,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await sql.unsafe(`ALTER ROLE vx_app PASSWORD '${embedded.verifierOf("vx_app")}'`);
   await sql.end();
   project.provide("socketDir", embedded.socketDir);
-  project.provide("passwords", {
-    owner: embedded.passwordOf("postgres"),
-    app: embedded.passwordOf("vx_app"),
-  });
+  project.provide("passwords", { owner: embedded.passwordOf("postgres"), app: embedded.passwordOf("vx_app") });
   project.provide("runFolder", folder.path);
   project.provide("logDir", embedded.logDir);
   project.provide("dataTemplate", template.path);

@@ -59,9 +59,7 @@ export class IdentityProvider {
       this.requests.push(path);
       if (down) response.writeHead(down.status).end("x".repeat(down.bytes));
       else if (path.startsWith("/interaction/"))
-        void provider.interactionFinished(request, response, {
-          login: { accountId: this.behaviour.subject },
-        });
+        void provider.interactionFinished(request, response, { login: { accountId: this.behaviour.subject } });
       else void serve(request, response);
     });
   }

@@ -106,27 +106,19 @@ const REQUESTS: readonly [name: string, minTurns: number, fields: () => Omit<Gen
   [
     "100 images of 200 kB",
     100,
-    () => ({
-      messages: [{ role: "user", parts: Array(100).fill({ image: { data: imageOfSize(200_000) } }) }],
-    }),
+    () => ({ messages: [{ role: "user", parts: Array(100).fill({ image: { data: imageOfSize(200_000) } }) }] }),
   ],
   [
     "a schema of 10,000 properties",
     7,
-    () => ({
-      messages: [said],
-      tools: [{ name: "a", parameters: { type: "object", properties: properties(10_000) } }],
-    }),
+    () => ({ messages: [said], tools: [{ name: "a", parameters: { type: "object", properties: properties(10_000) } }] }),
   ],
   [
     "256 tools",
     13,
     () => ({
       messages: [said],
-      tools: Array.from({ length: 256 }, (_, i) => ({
-        name: `t${i}`,
-        parameters: { properties: properties(80) },
-      })),
+      tools: Array.from({ length: 256 }, (_, i) => ({ name: `t${i}`, parameters: { properties: properties(80) } })),
     }),
   ],
   ["30 MB of surrogate pairs", 40, () => ({ messages: Array(20).fill({ role: "user", content: "\u{1f600}".repeat(390_000) }) })],
@@ -215,10 +207,7 @@ const conversions: readonly LargeWork[] = [
     prepare: () => {
       const input = { text: "\u0001".repeat(390_000) };
       const content = [{ type: "tool_use", id: "a", name: "f", input }];
-      const messages = Array.from({ length: 77 }, () => ({
-        role: "assistant",
-        content: valueOfJson(content),
-      }));
+      const messages = Array.from({ length: 77 }, () => ({ role: "assistant", content: valueOfJson(content) }));
       const request = create(CreateMessageRequestSchema, { model: "m", maxTokens: 1, messages });
       return () => generationRequestOfMessage(request);
     },
@@ -287,10 +276,7 @@ const upstreamWork: readonly LargeWork[] = [
     prepare: () => {
       const settings = { kind: "sandbox", delayMs: 0 } as const;
       const sandbox = new SandboxUpstream({ settings, countPrompt: async () => 1 });
-      const prompt = promptOf({
-        messages: [{ role: "user", content: "[[tokens=32000]]" }],
-        maxTokens: 32_000,
-      });
+      const prompt = promptOf({ messages: [{ role: "user", content: "[[tokens=32000]]" }], maxTokens: 32_000 });
       return async () => {
         for await (const _ of sandbox.generate(prompt, new AbortController().signal));
       };
@@ -300,10 +286,7 @@ const upstreamWork: readonly LargeWork[] = [
     name: "256 vectors of 4,096 numbers of the sandbox",
     minTurns: 64,
     prepare: () => {
-      const messages = Array.from({ length: 256 }, (_, i) => ({
-        role: "user" as const,
-        content: `text ${i}`,
-      }));
+      const messages = Array.from({ length: 256 }, (_, i) => ({ role: "user" as const, content: `text ${i}` }));
       return () => sandboxVectors(messages, 4_096);
     },
   },
@@ -320,10 +303,7 @@ const upstreamWork: readonly LargeWork[] = [
     name: "32 MB of white space: messages of Anthropic",
     minTurns: 0,
     prepare: () => {
-      const messages = Array.from({ length: 80 }, () => ({
-        role: "user" as const,
-        content: "\n".repeat(400_000),
-      }));
+      const messages = Array.from({ length: 80 }, () => ({ role: "user" as const, content: "\n".repeat(400_000) }));
       return async () => anthropicTurnsOf(messages);
     },
   },

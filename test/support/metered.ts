@@ -41,11 +41,7 @@ export const HELD_MICROS = 46n;
 export const COST_MICROS = 19n;
 
 /** In JSON. */
-export const SANDBOX_REQUEST = {
-  model: SANDBOX_MODEL,
-  messages: [{ role: "user", content: "hi" }],
-  max_tokens: 10,
-};
+export const SANDBOX_REQUEST = { model: SANDBOX_MODEL, messages: [{ role: "user", content: "hi" }], max_tokens: 10 };
 const texts = { model: VECTOR_MODEL, input: ["word ".repeat(20)] };
 
 /** Each address of a metered method over REST, with a small request. */
@@ -264,11 +260,7 @@ export function modelsJson(baseUrl: string): string {
         capabilities: ABLE,
         upstream: { kind: "sandbox" },
       },
-      {
-        ...model(TEMPLATE_MODEL, 1_000_000, 2_000_000),
-        prompt_overhead_tokens: undefined,
-        default_output_tokens: 100,
-      },
+      { ...model(TEMPLATE_MODEL, 1_000_000, 2_000_000), prompt_overhead_tokens: undefined, default_output_tokens: 100 },
     ],
   });
 }

@@ -25,14 +25,7 @@ export type Payer = HoldRequest["admitted"] & Pick<AdmittedKey, "accountId" | "k
 
 /** A key with the scopes and the prices that most keys have. */
 export function payerOf(accountId: string, keyId: string, fingerprint = ""): Payer {
-  return {
-    accountId,
-    keyId,
-    fingerprint,
-    scopes: DEFAULT_SCOPES,
-    allowedCidrs: undefined,
-    priceListVersion: 0,
-  };
+  return { accountId, keyId, fingerprint, scopes: DEFAULT_SCOPES, allowedCidrs: undefined, priceListVersion: 0 };
 }
 
 export async function createPayer(database: Database, balanceMicros: bigint, inLane?: Lane): Promise<Payer> {

@@ -47,14 +47,8 @@ export type ProtocolCase = { readonly name: string; open(url: string): Caller };
 export const protocols: readonly ProtocolCase[] = [
   { name: "gRPC (grpc-js)", open: openGrpcJs },
   { name: "gRPC", open: (url) => openConnect(createGrpcTransport({ baseUrl: url })) },
-  {
-    name: "gRPC-Web over HTTP/1.1",
-    open: (url) => openConnect(createGrpcWebTransport({ baseUrl: url, httpVersion: "1.1" })),
-  },
-  {
-    name: "gRPC-Web over HTTP/2",
-    open: (url) => openConnect(createGrpcWebTransport({ baseUrl: url, httpVersion: "2" })),
-  },
+  { name: "gRPC-Web over HTTP/1.1", open: (url) => openConnect(createGrpcWebTransport({ baseUrl: url, httpVersion: "1.1" })) },
+  { name: "gRPC-Web over HTTP/2", open: (url) => openConnect(createGrpcWebTransport({ baseUrl: url, httpVersion: "2" })) },
   {
     name: "Connect JSON over HTTP/1.1",
     open: (url) => openConnect(createConnectTransport({ baseUrl: url, httpVersion: "1.1", useBinaryFormat: false })),

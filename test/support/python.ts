@@ -46,11 +46,5 @@ export function problemOf(command: string, ...args: string[]): string | undefine
 /** The environment in which "python" has the clients installed. */
 export function pythonEnv(env: Record<string, string>, folder = FOLDER): NodeJS.ProcessEnv {
   const path = `${join(folder, "bin")}:${process.env.PATH ?? ""}`;
-  return {
-    ...process.env,
-    PATH: path,
-    PYTHONPATH: `${STUBS}:${resolve("test/python")}`,
-    PYTHONDONTWRITEBYTECODE: "1",
-    ...env,
-  };
+  return { ...process.env, PATH: path, PYTHONPATH: `${STUBS}:${resolve("test/python")}`, PYTHONDONTWRITEBYTECODE: "1", ...env };
 }

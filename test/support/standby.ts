@@ -8,11 +8,7 @@ import { loginTo } from "./embedded.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 
 /** The properties of a PostgreSQL server that are needed to copy it. */
-export type PrimaryServer = {
-  readonly clusterDir: string;
-  readonly socketDir: string;
-  passwordOf(role: string): string;
-};
+export type PrimaryServer = { readonly clusterDir: string; readonly socketDir: string; passwordOf(role: string): string };
 
 /** A hot standby that follows a primary by streaming replication. */
 export type Standby = PrimaryServer & {
@@ -70,11 +66,7 @@ export async function startStandby(
     await stop();
     throw error;
   }
-  const server = {
-    clusterDir: cluster,
-    socketDir: folder.path,
-    passwordOf: (role: string) => primary.passwordOf(role),
-  };
+  const server = { clusterDir: cluster, socketDir: folder.path, passwordOf: (role: string) => primary.passwordOf(role) };
   const socketPath = join(folder.path, ".s.PGSQL.5432");
   return { ...server, socketPath, promote: () => promote(server), restart, stop };
 }
@@ -101,10 +93,7 @@ async function copyCluster(from: string, to: string, owner: postgres.Sql): Promi
 const NOT_COPIED = ["postmaster.pid", "postmaster.opts", "pg_wal", "pg_replslot", "pgsql_tmp"];
 
 async function copyWhileWritten(from: string, to: string): Promise<void> {
-  await cp(from, to, {
-    recursive: true,
-    filter: (source) => !NOT_COPIED.includes(basename(source)),
-  });
+  await cp(from, to, { recursive: true, filter: (source) => !NOT_COPIED.includes(basename(source)) });
   for (const name of ["pg_wal", "pg_replslot"]) await mkdir(join(to, name));
 }
 
@@ -124,11 +113,7 @@ async function commandOf({ clusterDir }: PrimaryServer): Promise<string[]> {
 function launch(program: string, cluster: string, socketDir: string, identity: { uid: number; gid: number }): ChildProcess {
   const settings = [`unix_socket_directories=${socketDir}`, "logging_collector=off", "cluster_name=standby", "hot_standby=on"];
   const args = ["-D", cluster, ...settings.flatMap((setting) => ["-c", setting])];
-  return spawn(program, args, {
-    cwd: "/",
-    stdio: "ignore",
-    ...(process.getuid?.() === 0 ? identity : {}),
-  });
+  return spawn(program, args, { cwd: "/", stdio: "ignore", ...(process.getuid?.() === 0 ? identity : {}) });
 }
 
 async function untilReadable(login: ReturnType<typeof loginTo>): Promise<void> {

@@ -11,17 +11,10 @@ type Post = {
     };
   };
 };
-type Document = {
-  readonly webhooks: Readonly<Record<string, { readonly post: Post }>>;
-  readonly components: object;
-};
+type Document = { readonly webhooks: Readonly<Record<string, { readonly post: Post }>>; readonly components: object };
 
 /** What a webhook gets about an event. */
-export type WebhookBody = {
-  readonly [field: string]: unknown;
-  readonly type: string;
-  readonly data: JsonValue;
-};
+export type WebhookBody = { readonly [field: string]: unknown; readonly type: string; readonly data: JsonValue };
 
 const { webhooks, components } = JSON.parse(readFileSync("gen/openapi.json", "utf8")) as Document;
 const ajv = new Ajv2020({ strict: false, validateFormats: false });

@@ -3,11 +3,7 @@ import type { AddressInfo } from "node:net";
 import { Webhook } from "standardwebhooks";
 
 /** A delivery as the receiver got it. */
-export type Received = {
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-};
+export type Received = { readonly path: string; readonly headers: IncomingHttpHeaders; readonly text: string };
 
 export type WebhookEvent = {
   readonly id: string;

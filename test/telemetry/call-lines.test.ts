@@ -121,12 +121,7 @@ test("a failover logs a line without a stack for each failed attempt, and names 
     upstream: nameOf(first),
   };
   expect(logged).toMatchObject([
-    {
-      ...common,
-      attempt: 1,
-      reason: "failed",
-      detail: "the upstream responded with 500: some_error, refused with 500",
-    },
+    { ...common, attempt: 1, reason: "failed", detail: "the upstream responded with 500: some_error, refused with 500" },
     { ...common, attempt: 2, reason: "failed" },
     { ...common, attempt: 3, reason: "rejected" },
     { level: "info", code: "ok", upstream: nameOf(second), ...USED },
@@ -158,9 +153,7 @@ test("a change by an operator logs the operator and the amount", async () => {
 test("a call whose upstreams all fail costs nothing and has no stack", async () => {
   first.next(refuse(400));
   second.next(refuse(400));
-  await expect(rest().generate(REQUEST, optionsOf("all-fail"))).rejects.toMatchObject({
-    reason: "upstream_error",
-  });
+  await expect(rest().generate(REQUEST, optionsOf("all-fail"))).rejects.toMatchObject({ reason: "upstream_error" });
   const logged = await loggedBy("all-fail");
   expect(logged).toHaveLength(3);
   expect(logged.at(-1)).toMatchObject({

@@ -20,10 +20,7 @@ test("an endpoint enables traces and metrics, an exporter enables its own", () =
     metrics: { protocol: "http/protobuf", exportIntervalMillis: 60_000 },
     oldNames: false,
   });
-  expect(readTelemetrySettings({ OTEL_TRACES_EXPORTER: "otlp" })).toMatchObject({
-    traces: {},
-    metrics: undefined,
-  });
+  expect(readTelemetrySettings({ OTEL_TRACES_EXPORTER: "otlp" })).toMatchObject({ traces: {}, metrics: undefined });
   expect(readTelemetrySettings({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_METRICS_EXPORTER: "prometheus" })?.metrics).toBeUndefined();
 });
 

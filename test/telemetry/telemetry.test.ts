@@ -90,11 +90,7 @@ const lineOf = (requestId: string) =>
 
 test("a call has a server span that continues the caller's trace, and spans for its stages and its attempt", async () => {
   const sent = first.calls.length;
-  const { body } = await generate({
-    "x-request-id": "whole",
-    traceparent: `00-${TRACE}-${CALLER}-01`,
-    tracestate: "other=1",
-  });
+  const { body } = await generate({ "x-request-id": "whole", traceparent: `00-${TRACE}-${CALLER}-01`, tracestate: "other=1" });
   const { call, children } = await spansOf("whole");
   expect(call).toMatchObject({
     name: "POST /v1/generate",
@@ -142,10 +138,7 @@ test("a call has a server span that continues the caller's trace, and spans for 
     "server.port": first.port,
     "vx.upstream.attempt": 1,
   });
-  expect(first.calls[sent]?.headers).toMatchObject({
-    traceparent: `00-${TRACE}-${attempt.spanId}-01`,
-    tracestate: "other=1",
-  });
+  expect(first.calls[sent]?.headers).toMatchObject({ traceparent: `00-${TRACE}-${attempt.spanId}-01`, tracestate: "other=1" });
   expect(lineOf("whole")).toMatchObject({ trace_id: TRACE, span_id: call.spanId });
   expect(receiver.headers[0]).toMatchObject({ "x-tenant": "tests" });
 });
@@ -207,11 +200,7 @@ test("RPCs have spans by the conventions for RPC", async () => {
   });
   expect((await spansOf("rpc")).call).toMatchObject({
     name: "vx.v1.MeService/GetMe",
-    attributes: {
-      "rpc.system.name": "connectrpc",
-      "rpc.method": "vx.v1.MeService/GetMe",
-      "rpc.response.status_code": "OK",
-    },
+    attributes: { "rpc.system.name": "connectrpc", "rpc.method": "vx.v1.MeService/GetMe", "rpc.response.status_code": "OK" },
   });
 });
 
@@ -219,11 +208,7 @@ test("the metrics of the GenAI conventions are exported, with the old names if r
   const count = (name: string) =>
     receiver.metrics.get(name)?.points.find(({ attributes }) => attributes["error.type"] === undefined);
   await expect.poll(() => count("gen_ai.client.inference.usage.output_tokens")?.value).toBeGreaterThan(0);
-  const attributes = {
-    "gen_ai.operation.name": "chat",
-    "gen_ai.provider.name": "openai",
-    "gen_ai.request.model": "m",
-  };
+  const attributes = { "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "m" };
   for (const name of [
     "gen_ai.client.inference.duration",
     "gen_ai.client.inference.time_to_first_chunk",

@@ -18,12 +18,7 @@ const attributes: fc.Arbitrary<Attributes> = fc.dictionary(
   fc.string({ minLength: 1 }).filter((key) => key !== "__proto__"),
   fc.oneof(text, fc.boolean(), fc.maxSafeNat(), fc.double({ min: 0, max: 1e15 }), fc.array(text, { maxLength: 3 })),
 );
-const context = fc.record({
-  traceId: hex(16),
-  spanId: hex(8),
-  traceFlags: fc.constantFrom(1, 3),
-  isRemote: fc.boolean(),
-});
+const context = fc.record({ traceId: hex(16), spanId: hex(8), traceFlags: fc.constantFrom(1, 3), isRemote: fc.boolean() });
 const state = fc.constantFrom(undefined, createTraceState("a=1,b=2"));
 const span = fc.record({
   name: text,

@@ -18,10 +18,7 @@ export async function runAudit(arena: Arena): Promise<Violation[]> {
   const server = arena.servers[0] as RunServer;
   const loggedBefore = server.logText().length;
   const child = spawn(process.execPath, [VX, "audit"], {
-    env: cleanEnv({
-      VX_ADMIN_PORT: String(server.adminPort),
-      VX_ADMIN_TOKEN: OPERATOR_TOKEN,
-    }),
+    env: cleanEnv({ VX_ADMIN_PORT: String(server.adminPort), VX_ADMIN_TOKEN: OPERATOR_TOKEN }),
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";

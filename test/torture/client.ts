@@ -267,11 +267,7 @@ class Answer {
       this.#isDone = this.#done !== undefined;
       return;
     }
-    const event = JSON.parse(data) as {
-      delta?: { content: string };
-      done?: Record<string, unknown>;
-      error?: { code: string };
-    };
+    const event = JSON.parse(data) as { delta?: { content: string }; done?: Record<string, unknown>; error?: { code: string } };
     if (event.delta) {
       this.#pieces++;
       this.#content += event.delta.content;

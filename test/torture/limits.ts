@@ -69,26 +69,15 @@ export const LIMITED_ACCOUNTS: readonly {
     ],
     keys: [
       { name: "running", limits: [{ metric: "concurrent", amount: 3 }] },
-      {
-        name: "running child",
-        parent: "running",
-        limits: [{ metric: "concurrent", model: MODEL.id, amount: 2 }],
-      },
+      { name: "running child", parent: "running", limits: [{ metric: "concurrent", model: MODEL.id, amount: 2 }] },
       { name: "running grandchild", parent: "running child", limits: [] },
     ],
   },
   {
     limits: [],
     keys: [
-      {
-        name: "budget",
-        limits: [{ metric: "tokens", window: "hour", model: MODEL.id, amount: 700 }],
-      },
-      {
-        name: "budget child",
-        parent: "budget",
-        limits: [{ metric: "tokens", window: "minute", amount: 800 }],
-      },
+      { name: "budget", limits: [{ metric: "tokens", window: "hour", model: MODEL.id, amount: 700 }] },
+      { name: "budget child", parent: "budget", limits: [{ metric: "tokens", window: "minute", amount: 800 }] },
       { name: "spender", limits: [{ metric: "cost", window: "month", amount: 800 }] },
       {
         name: "users",

@@ -147,11 +147,7 @@ async function order(
     try {
       const answer = await fetch(`${servers[(first + i) % servers.length]?.url}/v1/topups`, {
         method: "POST",
-        headers: {
-          "content-type": "application/json",
-          authorization: `Bearer ${secret}`,
-          "idempotency-key": idempotencyKey,
-        },
+        headers: { "content-type": "application/json", authorization: `Bearer ${secret}`, "idempotency-key": idempotencyKey },
         body: JSON.stringify({ amount_micros: cents * Number(MICROS_PER_CENT) }),
         signal: AbortSignal.timeout(15_000),
       });

@@ -119,24 +119,9 @@ class Planner {
     const burst = (startMs: number) => startMs + random.next() * 150;
     const funds = at();
     for (let i = 0; i < FUNDED_CALLS * 10; i++) {
-      const reply: ReplyPlan = {
-        ...REPLY,
-        pieces: 3,
-        firstMs: 5,
-        gapMs: 2,
-        mode: "boast",
-        inputTokens: 100,
-        outputTokens: 100,
-      };
+      const reply: ReplyPlan = { ...REPLY, pieces: 3, firstMs: 5, gapMs: 2, mode: "boast", inputTokens: 100, outputTokens: 100 };
       const kind = i % 2 === 0 ? "generate" : "stream";
-      this.#add({
-        kind,
-        atMs: burst(funds),
-        key: "poor",
-        reply,
-        maxTokens: FUNDED_MAX_TOKENS,
-        race: "funds",
-      });
+      this.#add({ kind, atMs: burst(funds), key: "poor", reply, maxTokens: FUNDED_MAX_TOKENS, race: "funds" });
     }
     // Consecutive bursts: a window that one has used up must stay used up for the next.
     for (const share of [0.1, 0.35, 0.5, 0.75]) {
@@ -159,14 +144,7 @@ class Planner {
     }
     for (const { at, limits } of LIMIT_CHANGES) {
       const atMs = at * seconds * 1_000;
-      this.#add({
-        kind: "set_limits",
-        atMs,
-        key: CHANGING_KEY,
-        victim: CHANGING_KEY,
-        limits,
-        race: "limits",
-      });
+      this.#add({ kind: "set_limits", atMs, key: CHANGING_KEY, victim: CHANGING_KEY, limits, race: "limits" });
       // They still run at the next change.
       for (let i = 0; i < 4; i++) this.#addLimited(atMs - 100 + i * 100, CHANGING_KEY, 20);
       this.#add({ kind: "create_key", atMs, key: "running", limits: [ABOVE], race: "limits" });
@@ -235,15 +213,7 @@ class Planner {
     const race = "revocation";
     for (let server = 0; server < servers; server++) {
       const reply: ReplyPlan = { ...REPLY, pieces: 60, gapMs: 50, outputTokens: 60 };
-      this.#add({
-        kind: "stream",
-        atMs: Math.max(0, atMs - 500),
-        key: victim,
-        reply,
-        maxTokens: 200,
-        server,
-        race,
-      });
+      this.#add({ kind: "stream", atMs: Math.max(0, atMs - 500), key: victim, reply, maxTokens: 200, server, race });
       for (let i = -10; i < 30; i++) {
         const kind = (["me", "models", "generate"] as const)[(i + 30) % 3] as CallKind;
         const short = kind === "generate" ? { reply: { ...REPLY, pieces: 2, outputTokens: 2 }, maxTokens: 50 } : {};

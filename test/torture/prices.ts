@@ -15,27 +15,9 @@ export const UPSTREAM_COST = "{input: 900001, output: 1800001}";
 
 /** The prices that the model has one after the other. Calls have 10 to 70 input tokens, and fewer output tokens than any bound. */
 export const PRICE_SETS: readonly PriceSet[] = [
-  {
-    input: 30_000_007n,
-    output: 60_000_003n,
-    request: 4_003n,
-    above: 40,
-    large: { input: 90_000_011n, output: 50_000_021n },
-  },
-  {
-    input: 33_100_009n,
-    output: 57_000_013n,
-    request: 5_000n,
-    above: 30,
-    large: { input: 21_000_037n, output: 70_000_039n },
-  },
-  {
-    input: 28_700_017n,
-    output: 66_000_019n,
-    request: 3_011n,
-    above: 50,
-    large: { input: 95_000_003n, output: 66_000_019n },
-  },
+  { input: 30_000_007n, output: 60_000_003n, request: 4_003n, above: 40, large: { input: 90_000_011n, output: 50_000_021n } },
+  { input: 33_100_009n, output: 57_000_013n, request: 5_000n, above: 30, large: { input: 21_000_037n, output: 70_000_039n } },
+  { input: 28_700_017n, output: 66_000_019n, request: 3_011n, above: 50, large: { input: 95_000_003n, output: 66_000_019n } },
 ];
 
 /** The prices that an account gets for itself. */
@@ -49,20 +31,8 @@ export const OWN_PRICES: PriceSet = {
 
 /** The prices of re-ratings: of some calls they are higher, of others lower than what was charged. */
 export const RERATINGS: readonly PriceSet[] = [
-  {
-    input: 31_000_001n,
-    output: 58_000_001n,
-    request: 4_002n,
-    above: 45,
-    large: { input: 88_000_001n, output: 49_000_001n },
-  },
-  {
-    input: 24_000_013n,
-    output: 61_000_007n,
-    request: 3_505n,
-    above: 25,
-    large: { input: 52_000_009n, output: 63_000_011n },
-  },
+  { input: 31_000_001n, output: 58_000_001n, request: 4_002n, above: 45, large: { input: 88_000_001n, output: 49_000_001n } },
+  { input: 24_000_013n, output: 61_000_007n, request: 3_505n, above: 25, large: { input: 52_000_009n, output: 63_000_011n } },
 ];
 
 /** The charge of a call, by the rules of the documentation. */

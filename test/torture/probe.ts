@@ -27,11 +27,7 @@ export class Probe {
     const { id } = account as { id: string };
     const credit = { accountId: id, amountMicros: "1000000000", reason: "probe", idempotencyKey: id };
     await operator.must("CreditAccount", credit);
-    const { secret } = await operator.must("CreateKey", {
-      accountId: id,
-      name: "probe",
-      scopes: ["generate"],
-    });
+    const { secret } = await operator.must("CreateKey", { accountId: id, name: "probe", scopes: ["generate"] });
     return new Probe(arena, secret as string);
   }
 

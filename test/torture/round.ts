@@ -33,10 +33,7 @@ export type RoundOptions = {
   readonly patienceMs: number;
 };
 
-export type RoundResult = {
-  readonly table: readonly TableRow[];
-  readonly violations: readonly Violation[];
-};
+export type RoundResult = { readonly table: readonly TableRow[]; readonly violations: readonly Violation[] };
 
 /** Runs one episode per scene, then the checker after all calls have ended. */
 export async function runRound(options: RoundOptions): Promise<RoundResult> {
@@ -74,10 +71,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   for (const episode of episodes) {
     const verdict = await checkEpisode(arena, episode);
     const late = await checkGivenBack(episode, arena.starts);
-    const of = [...verdict.violations, ...late].map(({ rule, text }) => ({
-      rule,
-      text: `[${episode.name}] ${text}`,
-    }));
+    const of = [...verdict.violations, ...late].map(({ rule, text }) => ({ rule, text: `[${episode.name}] ${text}` }));
     violations.push(...of);
     corrections += verdict.corrections;
     if (episode.isCalm) limited.push(verdict.limited);

@@ -133,12 +133,7 @@ export async function createTenants({ operator, url, endpoint, stripe, fundedMic
       await operator.must("CreateWebhook", { accountId: id, url: endpoint.url(id), reason: "torture" });
     }
     if (micros > 0n) {
-      const credit = {
-        accountId: id,
-        amountMicros: String(micros),
-        reason: "torture",
-        idempotencyKey: `first-${id}`,
-      };
+      const credit = { accountId: id, amountMicros: String(micros), reason: "torture", idempotencyKey: `first-${id}` };
       await operator.must("CreditAccount", credit);
     }
     if (micros === RICH_MICROS || micros === CUSTOMER_MICROS) await addGrants(id);
@@ -223,11 +218,7 @@ async function createChild(url: string, parent: Key, limits: readonly LimitSpec[
   const answer = await fetch(`${url}/v1/keys`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${parent.secret}` },
-    body: JSON.stringify({
-      name: "child",
-      scopes: ["generate", "read", "keys"],
-      limits: limits.map(limitJson),
-    }),
+    body: JSON.stringify({ name: "child", scopes: ["generate", "read", "keys"], limits: limits.map(limitJson) }),
   });
   const text = await answer.text();
   if (answer.status !== 200) throw new Error(`POST /v1/keys: ${answer.status} ${text}`);

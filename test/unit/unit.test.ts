@@ -25,9 +25,7 @@ describe.skipIf(isMissing)("the systemd unit", () => {
   });
 
   test("restricts the server", () => {
-    const { stdout } = spawnSync("systemd-analyze", ["security", "--offline=true", "--no-pager", UNIT], {
-      encoding: "utf8",
-    });
+    const { stdout } = spawnSync("systemd-analyze", ["security", "--offline=true", "--no-pager", UNIT], { encoding: "utf8" });
     const level = /exposure level for vx.service: (\d+\.\d)/.exec(stdout)?.[1];
     expect(Number(level)).toBeLessThanOrEqual(MAX_EXPOSURE);
   });

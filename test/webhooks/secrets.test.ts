@@ -30,12 +30,7 @@ test("no table but that of webhooks, and no answer, log, metric or export has th
   const answers: unknown[] = [];
   const secrets: string[] = [];
   const send = async (verb: string, path: string, body?: unknown) => {
-    const answer = await sendAnyJson(app.url, {
-      verb,
-      path: `/v1/webhooks${path}`,
-      body,
-      secret: key.secret,
-    });
+    const answer = await sendAnyJson(app.url, { verb, path: `/v1/webhooks${path}`, body, secret: key.secret });
     const { secret, ...rest } = answer.body;
     if (secret !== undefined) secrets.push(secret);
     answers.push(rest);

@@ -98,22 +98,14 @@ async function plainFetch(
 }
 
 async function openAi({ url, key }: Target, model: string, isStream: boolean): Promise<CallResult> {
-  const client = new OpenAI({
-    baseURL: `${url}/v1`,
-    apiKey: key,
-    maxRetries: 0,
-    dangerouslyAllowBrowser: true,
-  });
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0, dangerouslyAllowBrowser: true });
   try {
     if (!isStream) {
       const { choices } = await client.chat.completions.create(messageOf(model));
       return { text: choices[0]?.message.content ?? "", pieces: 1, headers: undefined };
     }
     const pieces: string[] = [];
-    for await (const { choices } of await client.chat.completions.create({
-      ...messageOf(model),
-      stream: true,
-    })) {
+    for await (const { choices } of await client.chat.completions.create({ ...messageOf(model), stream: true })) {
       const content = choices[0]?.delta.content;
       if (content) pieces.push(content);
     }

@@ -34,10 +34,7 @@ type UnaryRequest = Message & {
 };
 type StreamRequest = Message & {
   readonly fullDuplex?: boolean;
-  readonly responseDefinition?: Definition & {
-    readonly responseData: readonly Uint8Array[];
-    readonly error?: ErrorDefinition;
-  };
+  readonly responseDefinition?: Definition & { readonly responseData: readonly Uint8Array[]; readonly error?: ErrorDefinition };
 };
 
 /** What the service uses of Connect's context; methods with one request have the same, see contextOf(). */
@@ -176,10 +173,7 @@ export class ConformanceService {
 
   #error({ code, message, details }: ErrorDefinition, requestInfo: object | undefined): ConnectError {
     const error = new ConnectError(message ?? "", code);
-    error.details = details.map(({ typeUrl, value }) => ({
-      type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1),
-      value,
-    }));
+    error.details = details.map(({ typeUrl, value }) => ({ type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1), value }));
     if (requestInfo) {
       const desc = messageType(this.#registry, `${PACKAGE}.ConformancePayload.RequestInfo`);
       error.details.push({ desc, value: createUntyped(desc, requestInfo) as never });

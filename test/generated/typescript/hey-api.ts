@@ -5,15 +5,10 @@ import { createChatCompletion, generate, listEntries } from "./hey-api/index.ts"
 declare const process: { readonly env: Readonly<Record<string, string>> };
 
 client.setConfig({ baseUrl: process.env.VX_URL ?? "", auth: process.env.VX_KEY ?? "" });
-const request = {
-  model: "vx-sandbox-small",
-  messages: [{ role: "user" as const, content: "What is a ledger?" }],
-};
+const request = { model: "vx-sandbox-small", messages: [{ role: "user" as const, content: "What is a ledger?" }] };
 
 const generated = await generate({ body: request });
-const chat = await createChatCompletion({
-  body: { model: request.model, messages: [{ role: "user", content: "Hi" }] },
-});
+const chat = await createChatCompletion({ body: { model: request.model, messages: [{ role: "user", content: "Hi" }] } });
 const refused = await generate({ body: { ...request, model: "none" } });
 const ledger = await listEntries({ query: { page_size: 1 } });
 

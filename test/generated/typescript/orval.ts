@@ -4,10 +4,7 @@ import { createChatCompletion, generate, listEntries } from "./orval/vx.ts";
 declare const process: { readonly env: Readonly<Record<string, string>> };
 
 const options = { headers: { authorization: `Bearer ${process.env.VX_KEY}` } };
-const request = {
-  model: "vx-sandbox-small",
-  messages: [{ role: "user" as const, content: "What is a ledger?" }],
-};
+const request = { model: "vx-sandbox-small", messages: [{ role: "user" as const, content: "What is a ledger?" }] };
 
 const generated = await generate(request, options);
 const chat = await createChatCompletion({ model: request.model, messages: [{ role: "user", content: "Hi" }] }, options);

@@ -3,15 +3,9 @@ import { ChatServiceApi, Configuration, GenerateServiceApi, LedgerServiceApi, Re
 
 declare const process: { readonly env: Readonly<Record<string, string>> };
 
-const configuration = new Configuration({
-  basePath: process.env.VX_URL ?? "",
-  accessToken: process.env.VX_KEY ?? "",
-});
+const configuration = new Configuration({ basePath: process.env.VX_URL ?? "", accessToken: process.env.VX_KEY ?? "" });
 const api = new GenerateServiceApi(configuration);
-const request = {
-  model: "vx-sandbox-small",
-  messages: [{ role: "user" as const, content: "What is a ledger?" }],
-};
+const request = { model: "vx-sandbox-small", messages: [{ role: "user" as const, content: "What is a ledger?" }] };
 
 const generated = await api.generate({ generateRequest: request });
 const chat = await new ChatServiceApi(configuration).createChatCompletion({

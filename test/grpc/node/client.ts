@@ -26,10 +26,7 @@ type Options = grpc.CallOptions & {
 };
 
 const open = (options: grpc.ClientOptions = {}) =>
-  new grpc.Client(address, grpc.credentials.createInsecure(), {
-    "grpc.max_receive_message_length": 64 << 20,
-    ...options,
-  });
+  new grpc.Client(address, grpc.credentials.createInsecure(), { "grpc.max_receive_message_length": 64 << 20, ...options });
 const client = open();
 const gzipClient = open({ "grpc.default_compression_algorithm": grpc.compressionAlgorithms.gzip });
 /** Not for the drain: after a GOAWAY, Node cancels pings, and grpc-js then ends its running streams. */
@@ -120,22 +117,13 @@ async function stream(text: string, { onPiece, from = client, ...options }: Stre
     }
     return { code: "OK", pieces, done, reason: "" };
   } catch (error) {
-    return {
-      code: codeOf(error as grpc.ServiceError),
-      pieces,
-      done,
-      reason: reasonOf(error as grpc.ServiceError),
-    };
+    return { code: codeOf(error as grpc.ServiceError), pieces, done, reason: reasonOf(error as grpc.ServiceError) };
   }
 }
 
 async function generated(options: Options) {
   const { error, message } = await generate({ model: MODEL, messages: prompt("hello") }, options);
-  return {
-    code: codeOf(error),
-    text: message?.message?.content,
-    output: Number(message?.usage?.outputTokens),
-  };
+  return { code: codeOf(error), text: message?.message?.content, output: Number(message?.usage?.outputTokens) };
 }
 
 async function errors() {
@@ -177,9 +165,7 @@ async function large() {
 async function concurrent() {
   const calls = Array.from({ length: 300 }, async () => [codeOf((await getMe()).error), (await stream("[[tokens=12]]")).code]);
   const codes = (await Promise.all(calls)).flat();
-  return {
-    counts: Object.fromEntries([...new Set(codes)].map((code) => [code, codes.filter((one) => one === code).length])),
-  };
+  return { counts: Object.fromEntries([...new Set(codes)].map((code) => [code, codes.filter((one) => one === code).length])) };
 }
 
 async function drain() {

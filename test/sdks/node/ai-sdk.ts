@@ -72,11 +72,7 @@ for (const [name, model, readsReasoning] of MODELS) {
 
     test("generateObject and Output.object return values that match the schema", async () => {
       EVENT.parse((await generateObject({ model, schema: EVENT, prompt: "An event" })).object);
-      const { output } = await generateText({
-        model,
-        output: Output.object({ schema: EVENT }),
-        prompt: "An event",
-      });
+      const { output } = await generateText({ model, output: Output.object({ schema: EVENT }), prompt: "An event" });
       EVENT.parse(output);
     });
 
@@ -123,10 +119,7 @@ test("the API key of the variable is sent as x-api-key, which the base URL with 
 });
 
 test("embedMany returns one unit vector for each value", async () => {
-  const { embeddings, usage } = await embedMany({
-    model: openai.embedding(EMBEDDING_MODEL),
-    values: ["one", "two", "three"],
-  });
+  const { embeddings, usage } = await embedMany({ model: openai.embedding(EMBEDDING_MODEL), values: ["one", "two", "three"] });
   assert.equal(embeddings.length, 3);
   for (const embedding of embeddings) assertUnitVector(embedding, embeddings[0]?.length ?? 0);
   assert(usage.tokens > 0);

@@ -50,10 +50,7 @@ describe("messages", () => {
     assert(call?.type === "tool_use");
     WEATHER.schema.parse(call.input);
     messages.push({ role: "assistant", content: first.content });
-    messages.push({
-      role: "user",
-      content: [{ type: "tool_result", tool_use_id: call.id, content: "sunny" }],
-    });
+    messages.push({ role: "user", content: [{ type: "tool_result", tool_use_id: call.id, content: "sunny" }] });
     const second = await client.messages.create({ ...body, messages });
     assert.equal(second.stop_reason, "end_turn");
   });
@@ -64,12 +61,7 @@ describe("messages", () => {
       cities.push(city);
       return "sunny";
     };
-    const tool = betaZodTool({
-      name: WEATHER.name,
-      description: WEATHER.description,
-      inputSchema: WEATHER.schema,
-      run,
-    });
+    const tool = betaZodTool({ name: WEATHER.name, description: WEATHER.description, inputSchema: WEATHER.schema, run });
     const final = await client.beta.messages.toolRunner({
       model: MODEL,
       max_tokens: LIMIT,

@@ -21,13 +21,7 @@ const configuration = { baseURL: BASE_URL };
 const weather = tool(({ city }) => `It is sunny in ${city}.`, WEATHER);
 
 for (const useResponsesApi of [false, true]) {
-  const model = new ChatOpenAI({
-    model: MODEL,
-    apiKey: keyOf("VX_KEY"),
-    configuration,
-    useResponsesApi,
-    maxRetries: 0,
-  });
+  const model = new ChatOpenAI({ model: MODEL, apiKey: keyOf("VX_KEY"), configuration, useResponsesApi, maxRetries: 0 });
 
   describe(useResponsesApi ? "ChatOpenAI over the Responses API" : "ChatOpenAI", () => {
     test("a bound tool is called, and its result goes back", async () => {

@@ -101,12 +101,7 @@ describe("responses", () => {
   test("the result of a function call goes back with the output of the first reply", async () => {
     const tools = [zodResponsesFunction({ name: WEATHER.name, parameters: WEATHER.schema })];
     const input: OpenAI.Responses.ResponseInput = [said(`${CALL_WEATHER.replace("]]", " reasoning=8]]")}`)];
-    const first = await client.responses.parse({
-      model: MODEL,
-      input,
-      tools,
-      include: ["reasoning.encrypted_content"],
-    });
+    const first = await client.responses.parse({ model: MODEL, input, tools, include: ["reasoning.encrypted_content"] });
     const call = first.output.find(({ type }) => type === "function_call");
     assert(call?.type === "function_call");
     WEATHER.schema.parse(call.parsed_arguments);

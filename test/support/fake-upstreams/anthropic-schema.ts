@@ -31,21 +31,13 @@ const image = block(
 const textBlock = block("text", { text: visibleText, cache_control: cacheControl }, ["text"]);
 const toolResult = block(
   "tool_result",
-  {
-    tool_use_id: text,
-    content: either(text, list(either(textBlock, image), 1)),
-    is_error: flag,
-    cache_control: cacheControl,
-  },
+  { tool_use_id: text, content: either(text, list(either(textBlock, image), 1)), is_error: flag, cache_control: cacheControl },
   ["tool_use_id"],
 );
 const toolName = { type: "string", pattern: "^[a-zA-Z0-9_-]{1,128}$" };
 
 const userMessage = object(
-  {
-    role: { const: "user" },
-    content: either(visibleText, list(either(textBlock, image, toolResult), 1)),
-  },
+  { role: { const: "user" }, content: either(visibleText, list(either(textBlock, image, toolResult), 1)) },
   ["role", "content"],
 );
 const assistantBlock = either(
@@ -82,10 +74,7 @@ const thinking = either(
   block("adaptive", {}),
 );
 const outputConfig = object(
-  {
-    effort: oneOf("low", "medium", "high", "xhigh", "max"),
-    format: block("json_schema", { schema: anyObject }),
-  },
+  { effort: oneOf("low", "medium", "high", "xhigh", "max"), format: block("json_schema", { schema: anyObject }) },
   [],
 );
 

@@ -13,11 +13,7 @@ const imagePart = object(
   ["type", "image_url"],
 );
 const toolCall = object(
-  {
-    id: text,
-    type: { const: "function" },
-    function: object({ name: text, arguments: text }, ["name", "arguments"]),
-  },
+  { id: text, type: { const: "function" }, function: object({ name: text, arguments: text }, ["name", "arguments"]) },
   ["id", "type", "function"],
 );
 const texts = either(text, list(textPart, 1));
@@ -36,10 +32,7 @@ const message = either(
 const name = { type: "string", pattern: "^[a-zA-Z0-9_-]{1,64}$" };
 
 const tool = object(
-  {
-    type: { const: "function" },
-    function: object({ name, description: text, parameters: anyObject, strict: flag }, ["name"]),
-  },
+  { type: { const: "function" }, function: object({ name, description: text, parameters: anyObject, strict: flag }, ["name"]) },
   ["type", "function"],
 );
 

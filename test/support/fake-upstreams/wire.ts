@@ -61,13 +61,7 @@ export const anthropicWire: Wire = {
   contentType: "text/event-stream",
   begin: ({ usage }) =>
     event("message_start", {
-      message: {
-        id: "msg_1",
-        type: "message",
-        role: "assistant",
-        content: [],
-        usage: { input_tokens: usage?.input },
-      },
+      message: { id: "msg_1", type: "message", role: "assistant", content: [], usage: { input_tokens: usage?.input } },
     }) +
     event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) +
     event("ping", {}),
@@ -93,10 +87,7 @@ export const openaiResponsesWire: Wire = {
       output_index: 0,
       item: { type: "message", id: "msg_1", role: "assistant", status: "in_progress", content: [] },
     }) +
-    event("response.content_part.added", {
-      ...PART,
-      part: { type: "output_text", text: "", annotations: [] },
-    }),
+    event("response.content_part.added", { ...PART, part: { type: "output_text", text: "", annotations: [] } }),
   piece: (text) => event("response.output_text.delta", { ...PART, delta: text }),
   end: (reply) => {
     const response = responseOf(reply);

@@ -62,10 +62,7 @@ export function checkAdmissions(facts: Facts): { violations: Violation[]; exactn
     full++;
     if (certain === TIGHT_LIMIT) exact++;
     if (possible < TIGHT_LIMIT && !facts.hasClockSteps) {
-      violations.push({
-        rule: RULE,
-        text: `429 although at most ${possible} of ${TIGHT_LIMIT} calls were admitted`,
-      });
+      violations.push({ rule: RULE, text: `429 although at most ${possible} of ${TIGHT_LIMIT} calls were admitted` });
     }
   }
   return { violations, exactness: { full, exact } };

@@ -58,8 +58,5 @@ export async function checkLimitsOfChildren(owner: postgres.Sql): Promise<Violat
     JOIN limits p ON p.lane = k.lane AND p.owner_id = ANY (k.ancestors)
       AND (p.metric, p.period, p.model, p.per_user) = (l.metric, l.period, l.model, l.per_user)
     WHERE l.amount > p.amount`;
-  return rows.map(({ id, detail }) => ({
-    rule: "a child's limit ≤ its parent's",
-    text: `key ${id}: ${detail}`,
-  }));
+  return rows.map(({ id, detail }) => ({ rule: "a child's limit ≤ its parent's", text: `key ${id}: ${detail}` }));
 }

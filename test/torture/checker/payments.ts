@@ -6,12 +6,7 @@ import { groupBy, ofCells, type Violation } from "./facts.ts";
 
 const RULE = "15 a payment is credited exactly once";
 
-type Entry = {
-  readonly accountId: string;
-  readonly kind: string;
-  readonly micros: bigint;
-  readonly reason: string;
-};
+type Entry = { readonly accountId: string; readonly kind: string; readonly micros: bigint; readonly reason: string };
 type Owing = { readonly id: string; readonly owed: bigint };
 
 /** How many payments were checked, and how many of them were reversed. */

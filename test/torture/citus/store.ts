@@ -7,11 +7,7 @@ import { migrate } from "../../../src/store/schema/migrate.ts";
 import { connectNodes, moveSchema, type Node, type Nodes, startNodes, workerPort } from "../../citus/cluster.ts";
 import { createViews, killPostgres, type RunStore, SERVER_LOGIN } from "../database.ts";
 
-export type CitusCell = {
-  readonly name: string;
-  readonly schema: string;
-  readonly lanes: readonly Lane[];
-};
+export type CitusCell = { readonly name: string; readonly schema: string; readonly lanes: readonly Lane[] };
 
 const CELLS: readonly CitusCell[] = [
   { name: "a", schema: "vx", lanes: lanesFrom(0, 511) },

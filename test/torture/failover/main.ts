@@ -39,15 +39,7 @@ for (const [i, mode] of (values.short ? SHORT_MODES : MODES).entries()) {
     try {
       const first = i * 100 + 1;
       const load = { seconds: 5, perSecond: 100 };
-      return await runRound({
-        arena,
-        seed,
-        first,
-        ...load,
-        scenes,
-        say: console.log,
-        patienceMs: PATIENCE_MS,
-      });
+      return await runRound({ arena, seed, first, ...load, scenes, say: console.log, patienceMs: PATIENCE_MS });
     } finally {
       await replication.stop();
     }

@@ -32,12 +32,7 @@ export const exhaustConnections: Fault = {
   name: "no database connections left",
   strike: async ({ arena }) => {
     const taken = Array.from({ length: 110 }, () =>
-      postgres({
-        ...arena.database.login,
-        max: 1,
-        connect_timeout: 2,
-        fetch_types: false,
-      }),
+      postgres({ ...arena.database.login, max: 1, connect_timeout: 2, fetch_types: false }),
     );
     const take = () => Promise.allSettled(taken.map((sql) => sql`SELECT 1`));
     try {
@@ -138,10 +133,7 @@ export const stepDatabaseClock: Fault = {
   strike: async ({ arena, onClockStep }) => {
     const { owner } = arena.database;
     await owner.unsafe(CLOCK);
-    const restored = await replaceInFunction(owner, "admit", {
-      find: "clock_timestamp()",
-      put: "torture.clock()",
-    });
+    const restored = await replaceInFunction(owner, "admit", { find: "clock_timestamp()", put: "torture.clock()" });
     onClockStep();
     try {
       for (let i = 0; i < 2; i++) {

@@ -11,14 +11,7 @@ const BURST = 20;
 const PAUSE_MS = 300;
 /** Higher than the number of any planned call. */
 const FIRST_OP = 90_000_000;
-const REFUSED: ReplyPlan = {
-  pieces: 1,
-  firstMs: 0,
-  gapMs: 0,
-  mode: "refuse",
-  inputTokens: 1,
-  outputTokens: 1,
-};
+const REFUSED: ReplyPlan = { pieces: 1, firstMs: 0, gapMs: 0, mode: "refuse", inputTokens: 1, outputTokens: 1 };
 
 let attacks = 0;
 /** The secrets of the attacking accounts, which are created before the load begins. */
@@ -54,11 +47,7 @@ async function createAttacker(operator: Operator): Promise<string> {
     reason: "torture",
     idempotencyKey: `first-${id}`,
   });
-  const { secret } = await operator.must("CreateKey", {
-    accountId: id,
-    name: "attacker",
-    scopes: ["generate"],
-  });
+  const { secret } = await operator.must("CreateKey", { accountId: id, name: "attacker", scopes: ["generate"] });
   return secret as string;
 }
 

@@ -42,38 +42,14 @@ type Surface = { readonly path: string; readonly body: (model: string, texts: st
 const said = (texts: readonly string[]) => texts.map((text) => `{"role":"user","content":${text}}`).join();
 
 const SURFACES: Readonly<Record<string, Surface>> = {
-  generate: {
-    path: "/v1/generate",
-    body: (model, list) => `{"model":"${model}","messages":[${said(list)}]}`,
-  },
-  quote: {
-    path: "/v1/generate:quote",
-    body: (model, list) => `{"model":"${model}","messages":[${said(list)}]}`,
-  },
-  chat: {
-    path: "/v1/chat/completions",
-    body: (model, list) => `{"model":"${model}","messages":[${said(list)}]}`,
-  },
-  responses: {
-    path: "/v1/responses",
-    body: (model, list) => `{"model":"${model}","store":false,"input":[${said(list)}]}`,
-  },
-  messages: {
-    path: "/v1/messages",
-    body: (model, list) => `{"model":"${model}","max_tokens":9,"messages":[${said(list)}]}`,
-  },
-  count_tokens: {
-    path: "/v1/messages/count_tokens",
-    body: (model, list) => `{"model":"${model}","messages":[${said(list)}]}`,
-  },
-  completions: {
-    path: "/v1/completions",
-    body: (model, list) => `{"model":"${model}","prompt":${list[0]}}`,
-  },
-  embeddings: {
-    path: "/v1/embeddings",
-    body: (_model, list) => `{"model":"${EMBEDDINGS_MODEL}","input":[${list.join()}]}`,
-  },
+  generate: { path: "/v1/generate", body: (model, list) => `{"model":"${model}","messages":[${said(list)}]}` },
+  quote: { path: "/v1/generate:quote", body: (model, list) => `{"model":"${model}","messages":[${said(list)}]}` },
+  chat: { path: "/v1/chat/completions", body: (model, list) => `{"model":"${model}","messages":[${said(list)}]}` },
+  responses: { path: "/v1/responses", body: (model, list) => `{"model":"${model}","store":false,"input":[${said(list)}]}` },
+  messages: { path: "/v1/messages", body: (model, list) => `{"model":"${model}","max_tokens":9,"messages":[${said(list)}]}` },
+  count_tokens: { path: "/v1/messages/count_tokens", body: (model, list) => `{"model":"${model}","messages":[${said(list)}]}` },
+  completions: { path: "/v1/completions", body: (model, list) => `{"model":"${model}","prompt":${list[0]}}` },
+  embeddings: { path: "/v1/embeddings", body: (_model, list) => `{"model":"${EMBEDDINGS_MODEL}","input":[${list.join()}]}` },
 };
 
 /** Draws a request. Most are valid; all have sizes up to the default limit of a body. */
@@ -137,12 +113,7 @@ function encoded(random: Random, plain: LargeRequest): LargeRequest {
   if (encoding === "identity") return plain;
   const params = { [constants.BROTLI_PARAM_QUALITY]: 1, [constants.BROTLI_PARAM_LGWIN]: 24 };
   const body = encoding === "br" ? brotliCompressSync(plain.body, { params }) : gzipSync(plain.body, { level: 1 });
-  return {
-    ...plain,
-    name: `${plain.name}, ${encoding}`,
-    headers: { ...plain.headers, "content-encoding": encoding },
-    body,
-  };
+  return { ...plain, name: `${plain.name}, ${encoding}`, headers: { ...plain.headers, "content-encoding": encoding }, body };
 }
 
 /** A message with an image and texts over gRPC, gRPC-Web or Connect. */

@@ -54,19 +54,9 @@ export async function tortureMemory(seed: number, bursts: number): Promise<boole
       );
       console.log("|---|---|--:|--:|--:|--:|--:|");
       await loadEncoding(server, witness);
-      const one = await attack(server, witness, {
-        kind: "memory",
-        secrets: secrets.slice(0, 1),
-        seed,
-        bursts,
-      });
+      const one = await attack(server, witness, { kind: "memory", secrets: secrets.slice(0, 1), seed, bursts });
       const many = await attack(server, witness, { kind: "memory", secrets, seed: seed + 1, bursts });
-      const work = await attack(server, witness, {
-        kind: "work",
-        secrets: secrets.slice(0, 1),
-        seed,
-        bursts,
-      });
+      const work = await attack(server, witness, { kind: "work", secrets: secrets.slice(0, 1), seed, bursts });
       await server.kill();
       limit?.remove();
       return one && many && work;
@@ -145,10 +135,7 @@ function modelsYaml(port: number): string {
   const capabilities = "tools, images, json_schema";
   const models = {
     local: { capabilities, upstream: "{kind: sandbox}" },
-    remote: {
-      capabilities,
-      upstream: `{kind: openai, base_url: "http://127.0.0.1:${port}/v1", model: m, timeout_ms: 5000}`,
-    },
+    remote: { capabilities, upstream: `{kind: openai, base_url: "http://127.0.0.1:${port}/v1", model: m, timeout_ms: 5000}` },
     [EMBEDDINGS_MODEL]: { capabilities: "embeddings", upstream: "{kind: sandbox}" },
   };
   const yaml = Object.entries(models).map(

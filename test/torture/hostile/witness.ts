@@ -25,13 +25,7 @@ export class Witness {
     this.#agent.destroy();
     const sorted = this.#latencies.sort((a, b) => a - b);
     const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-    return {
-      calls: sorted.length + this.#failed,
-      failed: this.#failed,
-      p50Ms: at(0.5),
-      p99Ms: at(0.99),
-      maxMs: at(1),
-    };
+    return { calls: sorted.length + this.#failed, failed: this.#failed, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) };
   }
 
   /** A late timer sends the missed calls at once; latency counts from their planned time. */

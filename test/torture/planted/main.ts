@@ -8,9 +8,7 @@ import { printSettings, withArena } from "../torture.ts";
 import { plantInDatabase } from "./plant.ts";
 import { VARIANTS, type Variant } from "./variants.ts";
 
-const { values } = parseArgs({
-  options: { seed: { type: "string", default: "1" }, only: { type: "string" } },
-});
+const { values } = parseArgs({ options: { seed: { type: "string", default: "1" }, only: { type: "string" } } });
 const seed = Number(values.seed);
 printSettings(seed);
 const variants = VARIANTS.filter(({ name }) => values.only === undefined || name.includes(values.only));

@@ -19,13 +19,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "lanes are not locked",
     under: "none",
-    sql: [
-      {
-        function: "bill",
-        find: "AND l.is_owned ORDER BY l.lane FOR UPDATE;",
-        put: "AND l.is_owned;",
-      },
-    ],
+    sql: [{ function: "bill", find: "AND l.is_owned ORDER BY l.lane FOR UPDATE;", put: "AND l.is_owned;" }],
   },
   {
     name: "admission ignores revocations",
@@ -35,22 +29,14 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "streams of a revoked key continue",
     under: "none",
-    code: {
-      file: "src/billing/generation.ts",
-      find: "if (prompt.streamed && ",
-      put: "if (false && ",
-    },
+    code: { file: "src/billing/generation.ts", find: "if (prompt.streamed && ", put: "if (false && " },
   },
   {
     name: "a window restarts when the clock is set back",
     under: "the database clock changes",
     sql: [
       { function: "counting_window", find: "GREATEST(p_stored, p_current)", put: "p_current" },
-      {
-        function: "admit",
-        find: "WHEN w.minute >= excluded.minute",
-        put: "WHEN w.minute = excluded.minute",
-      },
+      { function: "admit", find: "WHEN w.minute >= excluded.minute", put: "WHEN w.minute = excluded.minute" },
     ],
   },
   {
@@ -74,13 +60,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "usage counts the requests of the last batch alone",
     under: "none",
-    sql: [
-      {
-        function: "add_usage",
-        find: "requests = u.requests + excluded.requests",
-        put: "requests = excluded.requests",
-      },
-    ],
+    sql: [{ function: "add_usage", find: "requests = u.requests + excluded.requests", put: "requests = excluded.requests" }],
   },
   {
     name: "idempotency keys are ignored",
@@ -114,11 +94,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "a disconnect before the first token is not charged",
     under: "none",
-    code: {
-      file: "src/billing/charge.ts",
-      find: "? progress.wasSent :",
-      put: "? progress.wasSent && !isEmpty(ended.output) :",
-    },
+    code: { file: "src/billing/charge.ts", find: "? progress.wasSent :", put: "? progress.wasSent && !isEmpty(ended.output) :" },
   },
   {
     name: "a unary call whose deadline passes is not charged",
@@ -132,11 +108,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "a failed call is charged",
     under: "none",
-    code: {
-      file: "src/billing/charge.ts",
-      find: "return isDelivered(ended);",
-      put: "return true;",
-    },
+    code: { file: "src/billing/charge.ts", find: "return isDelivered(ended);", put: "return true;" },
   },
   {
     name: "the charge is not limited to the hold",
@@ -150,11 +122,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "failures of one account open the breaker for all",
     under: "one account's prompts fail",
-    code: {
-      file: "src/upstreams/runner/guarded-upstream.ts",
-      find: "breaker.admit(accountId,",
-      put: 'breaker.admit("all",',
-    },
+    code: { file: "src/upstreams/runner/guarded-upstream.ts", find: "breaker.admit(accountId,", put: 'breaker.admit("all",' },
   },
   {
     name: "the maximum number of keys is ignored",
@@ -211,37 +179,19 @@ export const VARIANTS: readonly Variant[] = [
     name: "the calls of a key do not count against its parent",
     under: "none",
     rule: "13",
-    sql: [
-      {
-        function: "limit_subjects",
-        find: "SELECT unnest(p_key_ids)",
-        put: "SELECT p_key_ids[cardinality(p_key_ids)]",
-      },
-    ],
+    sql: [{ function: "limit_subjects", find: "SELECT unnest(p_key_ids)", put: "SELECT p_key_ids[cardinality(p_key_ids)]" }],
   },
   {
     name: "a key gives another one a limit above its own",
     under: "none",
     rule: "a child",
-    sql: [
-      {
-        function: "check_limit_bounds",
-        find: "WHERE n.amount > l.amount",
-        put: "WHERE false AND n.amount > l.amount",
-      },
-    ],
+    sql: [{ function: "check_limit_bounds", find: "WHERE n.amount > l.amount", put: "WHERE false AND n.amount > l.amount" }],
   },
   {
     name: "a limit that is removed while a call runs moves what others hold",
     under: "none",
     rule: "13",
-    sql: [
-      {
-        function: "settle_limits",
-        find: "WHEN v_ids[i] = c.limit_ids[i] THEN i",
-        put: "WHEN true THEN i",
-      },
-    ],
+    sql: [{ function: "settle_limits", find: "WHEN v_ids[i] = c.limit_ids[i] THEN i", put: "WHEN true THEN i" }],
   },
   {
     name: "a new limit starts at zero in the middle of a month",
@@ -253,20 +203,12 @@ export const VARIANTS: readonly Variant[] = [
     name: "a late statement is executed and its hold is not released",
     under: "database: statements 10 s late",
     sql: [{ function: "bill", find: "IF clock_timestamp() > p_not_after THEN", put: "IF false THEN" }],
-    code: {
-      file: "src/store/presence.ts",
-      find: "filter(({ id }) => !isOpen(id))",
-      put: "filter(() => false)",
-    },
+    code: { file: "src/store/presence.ts", find: "filter(({ id }) => !isOpen(id))", put: "filter(() => false)" },
   },
   {
     name: "a settlement is not retried after an unexpected error",
     under: "missing function for 2.5 s",
-    code: {
-      file: "src/billing/settler.ts",
-      find: "if (now() + pauseMs > this.#retryUntil) {",
-      put: "if (now() > 0) {",
-    },
+    code: { file: "src/billing/settler.ts", find: "if (now() + pauseMs > this.#retryUntil) {", put: "if (now() > 0) {" },
   },
   {
     name: "charges spend the credit that expires last",
@@ -318,36 +260,20 @@ export const VARIANTS: readonly Variant[] = [
     name: "a refund of a payment takes more than the balance",
     under: "none",
     rule: "1 ",
-    sql: [
-      {
-        function: "take_owed",
-        find: "least(a.owed_micros, a.balance_micros - a.held_micros)",
-        put: "a.owed_micros",
-      },
-    ],
+    sql: [{ function: "take_owed", find: "least(a.owed_micros, a.balance_micros - a.held_micros)", put: "a.owed_micros" }],
     statement: "ALTER TABLE vx.accounts DROP CONSTRAINT balance_covers_holds",
   },
   {
     name: "a dispute that is won is not credited",
     under: "none",
     rule: "15",
-    sql: [
-      {
-        function: "apply_payment",
-        find: "ELSIF v_change < 0 THEN",
-        put: "ELSIF false THEN",
-      },
-    ],
+    sql: [{ function: "apply_payment", find: "ELSIF v_change < 0 THEN", put: "ELSIF false THEN" }],
   },
   {
     name: "the output selects the tier of the prices",
     under: "none",
     rule: "2",
-    code: {
-      file: "src/domain/price.ts",
-      find: "inputTokensOf(usage)",
-      put: "usage.output + usage.reasoning",
-    },
+    code: { file: "src/domain/price.ts", find: "inputTokensOf(usage)", put: "usage.output + usage.reasoning" },
   },
   {
     name: "a customer sees what a call costs",
@@ -365,13 +291,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "refunds of an entry exceed its charge",
     under: "none",
     rule: "corrections",
-    sql: [
-      {
-        function: "refund_entry",
-        find: "v_net := net_charge(v_entry);",
-        put: "v_net := -v_entry.amount_micros;",
-      },
-    ],
+    sql: [{ function: "refund_entry", find: "v_net := net_charge(v_entry);", put: "v_net := -v_entry.amount_micros;" }],
   },
   {
     name: "a re-rating takes a refund back",
@@ -452,21 +372,11 @@ export const VARIANTS: readonly Variant[] = [
     name: "first attempts are not in order",
     under: "none",
     rule: "14",
-    sql: [
-      {
-        function: "next_delivery",
-        find: "ORDER BY d.due_at LIMIT 1",
-        put: "ORDER BY d.due_at DESC LIMIT 1",
-      },
-    ],
+    sql: [{ function: "next_delivery", find: "ORDER BY d.due_at LIMIT 1", put: "ORDER BY d.due_at DESC LIMIT 1" }],
   },
   {
     name: "the key is logged",
     under: "none",
-    code: {
-      file: "src/server/gate/bearer.ts",
-      find: "return match[1];",
-      put: "console.error(match[1]); return match[1];",
-    },
+    code: { file: "src/server/gate/bearer.ts", find: "return match[1];", put: "console.error(match[1]); return match[1];" },
   },
 ];

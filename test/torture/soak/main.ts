@@ -43,14 +43,7 @@ async function soak(arena: Arena): Promise<boolean> {
   const violations: Violation[] = [];
   let [calls, rows, late] = [0, 0, 0];
   for (let chunk = 0; chunk < (minutes * 60) / CHUNK_SECONDS; chunk++) {
-    const options = {
-      arena,
-      seed,
-      number: 200 + chunk,
-      seconds: CHUNK_SECONDS,
-      perSecond,
-      faults: [NO_FAULT],
-    };
+    const options = { arena, seed, number: 200 + chunk, seconds: CHUNK_SECONDS, perSecond, faults: [NO_FAULT] };
     const episode = await runEpisode(options);
     const verdict = await checkEpisode(arena, episode);
     violations.push(...verdict.violations);
