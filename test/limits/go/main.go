@@ -22,6 +22,8 @@ const (
 	retryAfter   = 25 * time.Millisecond
 	// The time in each window, at least.
 	part = 5 * time.Second
+	// A limit that refuses all calls for this time is used in full. A slow machine needs longer than the time above for that.
+	quiet = 2 * time.Second
 )
 
 type spec struct {
@@ -48,8 +50,10 @@ var (
 	given   spec
 	running int
 	// Closed as soon as as many calls run as the limit allows.
-	full   = make(chan struct{})
-	result = counts{TokensBegun: map[int64]int{}, Unexpected: map[int]string{}}
+	full = make(chan struct{})
+	// When a call with the limit of tokens last succeeded.
+	admitted time.Time
+	result   = counts{TokensBegun: map[int64]int{}, Unexpected: map[int]string{}}
 )
 
 // Only calls of the key with a limit of running calls are counted as running: they use the model "running".
@@ -103,6 +107,9 @@ func call(client *http.Client, url, secret, model string) {
 	mutex.Lock()
 	if status == 200 {
 		result.Calls++
+		if model == "tokens" {
+			admitted = time.Now()
+		}
 	} else if status != 429 {
 		result.Unexpected[status] = text
 	}
@@ -110,6 +117,12 @@ func call(client *http.Client, url, secret, model string) {
 	if status != 200 {
 		time.Sleep(retryAfter)
 	}
+}
+
+func isQuiet() bool {
+	mutex.Lock()
+	defer mutex.Unlock()
+	return time.Since(admitted) > quiet
 }
 
 func main() {
@@ -138,7 +151,7 @@ func main() {
 			secret, model = given.Tokens, "tokens"
 		}
 		group.Go(func() {
-			for n := caller; time.Now().Before(until); n++ {
+			for n := caller; time.Now().Before(until) || (model == "tokens" && !isQuiet()); n++ {
 				call(client, given.URLs[n%len(given.URLs)], secret, model)
 			}
 		})
