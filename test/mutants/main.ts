@@ -79,7 +79,6 @@ function apply({ path, old, new: text }: PlacedMutant): void {
   );
   // Tests compare generated files with what they are generated from: a mutant is to be noticed by what it does.
   if (path.startsWith("console/")) run("npm", "run", "generate:console");
-  else if (path.endsWith(".sql")) run("npm", "run", "generate:schema");
   else run("npm", "run", "generate:tables");
 }
 

@@ -6,9 +6,6 @@ import { join } from "node:path";
 export type Mutant = { readonly name: string; readonly old: string; readonly new: string };
 export type PlacedMutant = Mutant & { readonly path: string };
 
-/** A dump that the schema is compared with; the functions are in files of their own. */
-const GENERATED = "src/store/schema/schema.sql";
-
 /** The mutants of all files of this folder. */
 export function readMutants(): Mutant[] {
   const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".json"));
@@ -19,7 +16,7 @@ export function readMutants(): Mutant[] {
 export function placeMutants(mutants: readonly Mutant[]): { placed: PlacedMutant[]; problems: string[] } {
   const paths = execFileSync("git", ["ls-files", "-z", "src", "console"], { encoding: "utf8" }).split("\0");
   const sources = paths
-    .filter((path) => path !== "" && path !== GENERATED)
+    .filter((path) => path !== "")
     .map((path) => ({ path, text: readFileSync(path, "utf8") }));
   const placed: PlacedMutant[] = [];
   const problems: string[] = [];

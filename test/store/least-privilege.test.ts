@@ -68,7 +68,6 @@ test("the server's role can neither read nor write a table, so it cannot change 
   }
 });
 
-// schema.sql, which is compared with the database, names the functions for the server.
 test("the server's role can execute only the functions for the server", async () => {
   // The arguments are strings, because PostgreSQL does not call a strict function with NULL.
   const functions = await database.owner<{ name: string; isForServer: boolean; granted: boolean; call: string }[]>`
