@@ -21,7 +21,7 @@ const WRITTEN = [
 ];
 
 const before = contents();
-execFileSync("npm", ["run", "--silent", "generate"], { stdio: ["ignore", "ignore", "inherit"] });
+execFileSync("npm", ["run", "--silent", "generate:node"], { stdio: ["ignore", "ignore", "inherit"] });
 const after = contents();
 const stale = [...new Set([...before.keys(), ...after.keys()])].filter((file) => before.get(file) !== after.get(file));
 if (stale.length > 0) {

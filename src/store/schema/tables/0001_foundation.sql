@@ -1,3 +1,6 @@
+-- No release has this file yet, so it may be edited. `vx migrate` then refuses databases that an earlier text of it created: remove
+-- their data folder. A file that a release has is never edited; changes go into a file with the next number.
+--
 -- Every account belongs to a lane. The lane is the first column of every primary key: it is the unit of locking and of
 -- distribution. The ids and keys of an account contain its lane, so each of them determines where its rows are.
 --
