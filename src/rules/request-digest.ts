@@ -18,7 +18,7 @@ const END = "0";
  * it does not depend on the protocol of the call or on the order of JSON members. The field `selectedBy`, with which REST
  * selects the method, is left out: over RPC the name of the method says the same.
  */
-export async function digestOfRequest(rpc: string, desc: DescMessage, request: Message, selectedBy = ""): Promise<string> {
+export async function digestOfRequest(rpc: string, desc: DescMessage, request: Message, selectedBy: string): Promise<string> {
   const hash = new SlicedHash();
   for (const _ of rpcSteps(hash, rpc, desc, request, selectedBy)) await nextTurn();
   return hash.digest();

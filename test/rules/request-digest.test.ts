@@ -11,12 +11,13 @@ import { runs } from "../support/runs.ts";
 type GenerateFields = MessageInitShape<typeof GenerateRequestSchema>;
 
 const digestOf = (fields: GenerateFields, rpc = "generate") =>
-  digestOfRequest(rpc, GenerateRequestSchema, create(GenerateRequestSchema, fields));
+  digestOfRequest(rpc, GenerateRequestSchema, create(GenerateRequestSchema, fields), "");
 const digestOfTools = (json: JsonValue) =>
   digestOfRequest(
     "chat",
     CreateChatCompletionRequestSchema,
     create(CreateChatCompletionRequestSchema, { tools: valueOfJson(json) }),
+    "",
   );
 const text = (content: string) => ({ role: "user", content });
 const image = (data: Uint8Array<ArrayBuffer>) => ({ role: "user", parts: [{ image: { data } }] });

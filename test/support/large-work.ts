@@ -144,14 +144,14 @@ const checks: readonly LargeWork[] = REQUESTS.map(([name, minTurns, fields]) => 
     return async () => {
       const request = await generationRequestOf(message);
       await checkRequest(ABLE, request);
-      await digestOfRequest("method", GenerateRequestSchema, message);
+      await digestOfRequest("method", GenerateRequestSchema, message, "");
       await inputTokenBound(request);
     };
   },
 }));
 
 const digestOf = (fields: Omit<GenerateFields, "model">) => () =>
-  digestOfRequest("generate", GenerateRequestSchema, create(GenerateRequestSchema, fields));
+  digestOfRequest("generate", GenerateRequestSchema, create(GenerateRequestSchema, fields), "");
 
 const digests: readonly LargeWork[] = [
   {
@@ -160,7 +160,7 @@ const digests: readonly LargeWork[] = [
     prepare: () => {
       const tools = valueOfJson(Array.from({ length: 65_000 }, (_, i) => `value ${i}`));
       const request = create(CreateChatCompletionRequestSchema, { tools });
-      return () => digestOfRequest("chat", CreateChatCompletionRequestSchema, request);
+      return () => digestOfRequest("chat", CreateChatCompletionRequestSchema, request, "");
     },
   },
   {

@@ -37,11 +37,7 @@ import { describeUnsupported } from "../rest/unsupported-apis.ts";
 import type { CallServer } from "../serve-call.ts";
 import { chooseEncoding, compress, compressPieces, type Encoding, MIN_COMPRESSED_BYTES } from "./compress.ts";
 
-type RestOptions = PrepareOptions & {
-  readonly calls: CallServer;
-  readonly services: readonly RestService[];
-  readonly keepAliveMs?: number;
-};
+type RestOptions = PrepareOptions & { readonly calls: CallServer; readonly services: readonly RestService[] };
 
 export type RestServer = {
   /** Whether REST serves the path, known or not. */
@@ -53,13 +49,12 @@ export type RestServer = {
 
 /** REST directly on node:http and node:http2. */
 export function restServer(options: RestOptions): RestServer {
-  const { calls, keepAliveMs = KEEP_ALIVE_MS } = options;
   const routes = restRoutes(options.services, options);
   const above = ["/v1", ...routes.basePaths];
   return {
     serve: (request, response, path, requestId) => {
       const match = findRestRoute(routes, request.method ?? "", path, request.headers);
-      return calls.serve(new RestExchange(match, request, response, requestId, keepAliveMs));
+      return options.calls.serve(new RestExchange(match, request, response, requestId));
     },
     serves: (path) =>
       above.some((start) => path.startsWith(start) && (path.length === start.length || path[start.length] === "/")),
@@ -103,7 +98,6 @@ class RestExchange extends Exchange {
   readonly #surface: RestSurface;
   readonly #request: HttpRequest;
   readonly #response: HttpResponse;
-  readonly #keepAliveMs: number;
   /** Names and values in turn, written at once: cheaper than setting and merging them one by one. */
   readonly #headers: string[] = [];
   #endpoint: Endpoint | undefined;
@@ -111,13 +105,12 @@ class RestExchange extends Exchange {
   #sink: ServerResponse | undefined;
   #openStream: (() => unknown) | undefined;
 
-  constructor(match: RouteMatch, request: HttpRequest, response: HttpResponse, requestId: string, keepAliveMs: number) {
+  constructor(match: RouteMatch, request: HttpRequest, response: HttpResponse, requestId: string) {
     super(match.route?.first ?? NO_ROUTE, request, response, requestId, undefined);
     this.#match = match;
     this.#surface = match.surface;
     this.#request = request;
     this.#response = response;
-    this.#keepAliveMs = keepAliveMs;
     this.#endpoint = match.route?.first;
     for (const name of match.surface.requestIdHeaders) this.#headers.push(name, requestId);
   }
@@ -309,7 +302,7 @@ class RestExchange extends Exchange {
       return this.#sink;
     };
     this.#openStream = open;
-    const keepAlive = setInterval(() => open()?.write(surface.keepAlive), this.#keepAliveMs);
+    const keepAlive = setInterval(() => open()?.write(surface.keepAlive), KEEP_ALIVE_MS);
     try {
       let next = await events.next();
       const sink = open();
