@@ -139,7 +139,8 @@ async function expectCharges(operator: Operator, { accountId }: TestKey): Promis
   const { entries } = await operator.listLedgerEntries({ accountId, pageSize: 1_000 });
   const of = (requestId: string) => entries.find((entry) => entry.requestId === requestId);
   expect(of("my-cancellation")?.reason).toMatch(/the caller disconnected/);
-  expect(of("my-deadline")?.reason).toMatch(/the caller's deadline passed/);
+  // A library that notices its deadline long before a busy server does has disconnected by then.
+  expect(of("my-deadline")?.reason).toMatch(/the caller's deadline passed|the caller disconnected/);
   for (const entry of [of("my-cancellation"), of("my-deadline")]) {
     // At least the two pieces, and much less than the 400 tokens of the whole reply.
     expect(Number(entry?.outputTokens)).toBeGreaterThanOrEqual(8);
