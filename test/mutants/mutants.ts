@@ -15,9 +15,7 @@ export function readMutants(): Mutant[] {
 /** Finds the file of each mutant in the repository of the current folder. */
 export function placeMutants(mutants: readonly Mutant[]): { placed: PlacedMutant[]; problems: string[] } {
   const paths = execFileSync("git", ["ls-files", "-z", "src", "console"], { encoding: "utf8" }).split("\0");
-  const sources = paths
-    .filter((path) => path !== "")
-    .map((path) => ({ path, text: readFileSync(path, "utf8") }));
+  const sources = paths.filter((path) => path !== "").map((path) => ({ path, text: readFileSync(path, "utf8") }));
   const placed: PlacedMutant[] = [];
   const problems: string[] = [];
   for (const mutant of mutants) {
