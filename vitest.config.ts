@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 import { memoryFolder } from "./test/support/memory-folder.ts";
 
@@ -44,12 +45,20 @@ const LONG = ["test/differential/differential.test.ts", "test/field/large-work.t
 
 const include = ["test/**/*.test.ts"];
 
+/**
+ * Files with fake timers. In a process with a server that other files share, they would also fake its timers: what it schedules meanwhile
+ * never happens, and it stays unready, or does not notice revoked keys.
+ */
+const FAKE_TIMERS = globSync(include).filter((path) => /useFakeTimers\(\{ toFake: \["set/.test(readFileSync(path, "utf8")));
+
 /** The other files share processes that load the code once, which saves 0.4 s of CPU time per file. */
-const notShared = [...EXTRAS.map((name) => `test/${name}/**`), ...MEASURED, ...LONG, ...ISOLATED];
+const notShared = [...EXTRAS.map((name) => `test/${name}/**`), ...MEASURED, ...LONG, ...ISOLATED, ...FAKE_TIMERS];
 const projects = [
   { name: "measured", include: MEASURED, maxWorkers: 2, sequence: { groupOrder: 0 } },
   { name: "long", include: LONG, isolate: false, sequence: { groupOrder: 1 } },
-  { name: "isolated", include: ISOLATED, isolate: false, sequence: { groupOrder: 1 } },
+  { name: "isolated", include: ISOLATED, exclude: FAKE_TIMERS, isolate: false, sequence: { groupOrder: 1 } },
+  // Each file in its own process.
+  { name: "timers", include: FAKE_TIMERS, setupFiles: ["test/support/runs.ts"], sequence: { groupOrder: 1 } },
   {
     name: "shared",
     include,

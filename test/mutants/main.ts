@@ -12,6 +12,8 @@ import { type PlacedMutant, placeMutants, readMutants } from "./mutants.ts";
 const { values } = parseArgs({ options: { only: { type: "string", default: "" }, quick: { type: "boolean", default: false } } });
 /** A mutant can make a test hang. */
 const MAX_MS = 1_200_000;
+/** The projects of `npm test` and of `npm run test:faults`. */
+const USUAL = ["--project", "shared", "--project", "timers"];
 const FAULTS = ["--project", "measured", "--project", "long", "--project", "isolated"];
 /** One line for each mutant: its name, a tab, and the file of the tests that noticed it last. */
 const NOTICED = join(import.meta.dirname, "noticed-by.tsv");
@@ -67,8 +69,8 @@ function stagesOf({ name, path }: PlacedMutant): string[][] {
   if (values.quick) return first;
   if (path.startsWith("console/")) return [...first, ["test/browser/"]];
   const [, room] = path.split("/");
-  const ofRoom = existsSync(`test/${room}/`) ? [["--project", "shared", `test/${room}/`]] : [];
-  return [...first, ...ofRoom, ["--project", "shared"], FAULTS];
+  const ofRoom = existsSync(`test/${room}/`) ? [[...USUAL, `test/${room}/`]] : [];
+  return [...first, ...ofRoom, USUAL, FAULTS];
 }
 
 function apply({ path, old, new: text }: PlacedMutant): void {

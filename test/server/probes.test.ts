@@ -5,12 +5,11 @@ import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js"
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
-import { OPERATOR_TOKEN, useOwnApp } from "../support/app.ts";
+import { OPERATOR_TOKEN, useTestApp } from "../support/app.ts";
 import { createTestKey, operatorOf } from "../support/fixtures.ts";
 import { bearer, protocols } from "../support/protocols.ts";
 
-// Its own: what other tests do with time can make a shared server unready.
-const app = useOwnApp();
+const app = useTestApp();
 
 describe.each(["url", "adminUrl"] as const)("on the listener of %s", (listener) => {
   test.each(["/livez", "/readyz"])("%s is 200 without a key, for GET and HEAD only", async (path) => {
