@@ -3,9 +3,10 @@ import { createIds } from "../../src/domain/ids.ts";
 import { Polling } from "../../src/payments/polling.ts";
 import { TopUps } from "../../src/payments/top-ups.ts";
 import type { Cells } from "../../src/store/driver/cells.ts";
-import { useStore, withCall } from "../support/store.ts";
+import { useOwnStore, withCall } from "../support/store.ts";
 
-const store = useStore();
+// The payments of other tests are not of this provider.
+const store = useOwnStore();
 
 test("a cell that does not answer does not delay the payments of other cells", async () => {
   const { database } = store;

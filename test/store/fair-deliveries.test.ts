@@ -89,10 +89,12 @@ test.each(["operators", "customers"])("endpoints of %s that hang leave places fo
   }
   const added = Array.from({ length: 5 }, (_, i) => `whk_new${i}`);
   for (const id of added) await addDue(id, 1, 0);
-  const deliverer = startDeliverer(store.database, () => Promise.withResolvers<Outcome>().promise);
+  const released = Promise.withResolvers<Outcome>();
+  const deliverer = startDeliverer(store.database, () => released.promise);
   await until(() => expect(called).toEqual(expect.arrayContaining(added)));
   expect(called.filter((id) => hanging.includes(id))).toHaveLength(4);
-  deliverer.endClaims();
+  released.resolve(ACCEPTED);
+  await deliverer.stop();
 });
 
 test("attempts whose outcomes a cell does not store take no places from other cells", async () => {
