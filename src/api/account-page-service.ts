@@ -260,9 +260,10 @@ function logged<Request, Response>(
   changeOf: (request: Request) => Change,
 ) {
   return (deps: ServiceDeps, request: Request, call: ApiCall): Promise<Response> =>
-    makeLoggedChange(deps, call, { target: call.key.accountId, ...changeOf(request) }, (action) =>
-      method(deps, request, call.withAction(action)),
-    );
+    makeLoggedChange(deps, call, { target: call.key.accountId, ...changeOf(request) }, (action) => {
+      call.action = action;
+      return method(deps, request, call);
+    });
 }
 
 /** The payments of the owner of the demo account are simulated, and those of others are not. */

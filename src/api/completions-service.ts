@@ -13,31 +13,33 @@ import { jsonIn, optionalNumberAt } from "./untyped-members.ts";
 export const completionsService = defineService(
   CompletionsService,
   {
-    createCompletion: async ({ meter, decodeTokens }, request, call) => {
-      const reply = await meter.complete(call.caller(request), await generationRequestOfCompletion(request, decodeTokens));
-      return {
+    createCompletion: {
+      prompt: ({ decodeTokens }, request) => generationRequestOfCompletion(request, decodeTokens),
+      respond: (reply) => ({
         ...headOf(reply.id, reply.model),
         choices: [choiceOf(reply.output.text, reply.finishReason)],
         usage: chatUsageOf(reply),
         balanceMicros: reply.balanceMicros,
-      };
+      }),
     },
-    /** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
-    streamCompletion: async function* ({ meter, decodeTokens }, request, call) {
-      const pieces = meter.stream(call.caller(request), await generationRequestOfCompletion(request, decodeTokens));
-      for await (const piece of pieces) {
-        if (piece.kind === "delta") {
-          if (piece.delta.kind !== "text") continue;
-          yield { ...headOf(piece.id, piece.model), choices: [choiceOf(piece.delta.text)] };
-          continue;
+    streamCompletion: {
+      prompt: ({ decodeTokens }, request) => generationRequestOfCompletion(request, decodeTokens),
+      /** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
+      respond: async function* (pieces, request) {
+        for await (const piece of pieces) {
+          if (piece.kind === "delta") {
+            if (piece.delta.kind !== "text") continue;
+            yield { ...headOf(piece.id, piece.model), choices: [choiceOf(piece.delta.text)] };
+            continue;
+          }
+          const { reply } = piece;
+          const head = headOf(reply.id, reply.model);
+          yield { ...head, choices: [choiceOf("", reply.finishReason)] };
+          if (request.streamOptions?.includeUsage) {
+            yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
+          }
         }
-        const { reply } = piece;
-        const head = headOf(reply.id, reply.model);
-        yield { ...head, choices: [choiceOf("", reply.finishReason)] };
-        if (request.streamOptions?.includeUsage) {
-          yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
-        }
-      }
+      },
     },
   },
   COMPLETIONS,

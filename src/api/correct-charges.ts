@@ -31,7 +31,7 @@ export async function* rerate(
   }
   const rerating = { model, from, to, prices: pricesOf(request.prices), reason, apply };
   const details = { model, from: from.toISOString(), to: to.toISOString() };
-  const action = actionOf(call.actor, call.method, call.requestId, { reason, details });
+  const action = actionOf(call.actor, call.methodName, call.requestId, { reason, details });
   if (apply) call.recordChange(model, undefined);
   const check = async () => {
     call.signal.throwIfAborted();

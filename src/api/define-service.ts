@@ -6,7 +6,7 @@ import type {
   MessageInitShape,
   MessageShape,
 } from "@bufbuild/protobuf";
-import type { Caller } from "../billing/generation-request.ts";
+import type { GenerationRequest, PieceStream, Reply } from "../billing/generation-request.ts";
 import type { Meter } from "../billing/meter.ts";
 import type { NewKey } from "../domain/credentials.ts";
 import type { DomainError } from "../domain/errors.ts";
@@ -30,17 +30,36 @@ import type { DecodeTokens } from "./token-texts.ts";
 /** The dependencies that each method of a service gets. */
 export type ServiceDeps = Deps & { readonly meter: Meter };
 
+/** A method: a function, or the two functions of a method that generates. */
+type Method<Needs, Request, Result, Response> =
+  | ((deps: Needs, request: Request, call: ApiCall) => Response)
+  | Metered<Needs, Request, Result, Awaited<Response>>;
+
+/** A method that generates. Between its two functions, the server holds the cost, runs the generation and charges it. */
+type Metered<Needs, Request, Result, Response> = {
+  /** Throws a 400 for a request that cannot be run. */
+  readonly prompt: (deps: Needs, request: Request, call: ApiCall) => GenerationRequest | Promise<GenerationRequest>;
+  readonly respond: (result: Result, request: Request, prompt: GenerationRequest) => Response;
+};
+
 /** The methods of a service, independent of the protocol. Each method is required. */
 type MethodsOf<Service extends DescService, Needs> = {
   [Name in keyof Service["method"]]: Service["method"][Name] extends DescMethodUnary<infer Input, infer Output>
-    ? (deps: Needs, request: MessageShape<Input>, call: ApiCall) => Promise<MessageInitShape<Output>>
+    ? Method<Needs, MessageShape<Input>, Reply, Promise<MessageInitShape<Output>>>
     : Service["method"][Name] extends DescMethodServerStreaming<infer Input, infer Output>
-      ? (deps: Needs, request: MessageShape<Input>, call: ApiCall) => AsyncIterable<MessageInitShape<Output>>
+      ? Method<Needs, MessageShape<Input>, PieceStream, AsyncIterable<MessageInitShape<Output>>>
       : never;
 };
 
+type AnyMethod<Needs> = ((deps: Needs, request: never, call: ApiCall) => unknown) | Metered<Needs, never, never, unknown>;
+
 /** A method without its types, as servers call it. */
-export type MethodFunction = (request: never, call: ApiCall) => unknown;
+export type BoundMethod =
+  | ((request: never, call: ApiCall) => unknown)
+  | {
+      readonly prompt: (request: never, call: ApiCall) => GenerationRequest | Promise<GenerationRequest>;
+      readonly respond: (result: never, request: never, prompt: GenerationRequest) => unknown;
+    };
 
 /** What is checked before the rules of the .proto. Throws a 400. */
 export type RequestCheck = (request: Message, call: Pick<ApiCall, "reportIgnored">) => void;
@@ -52,15 +71,15 @@ export type ServiceDefinition<Needs = ServiceDeps> = {
   /** What happens with the members of requests, in the formats of other vendors. */
   readonly members: MemberTable | undefined;
   /** By the local name of the method. */
-  readonly methods: Readonly<Record<string, (deps: Needs, request: never, call: ApiCall) => unknown>>;
+  readonly methods: Readonly<Record<string, AnyMethod<Needs>>>;
 };
 
 /** A service with its methods; a method that is missing does not compile. */
-export function defineService<Service extends DescService, Needs = ServiceDeps>(
-  service: Service,
-  methods: MethodsOf<Service, Needs>,
-  members?: MemberTable,
-): ServiceDefinition<Needs> & { readonly methods: MethodsOf<Service, Needs> } {
+export function defineService<
+  Service extends DescService,
+  Needs = ServiceDeps,
+  Methods extends MethodsOf<Service, Needs> = MethodsOf<Service, Needs>,
+>(service: Service, methods: Methods, members?: MemberTable): ServiceDefinition<Needs> & { readonly methods: Methods } {
   return { service, unknownFields: members ? "ignore" : "refuse", members, methods };
 }
 
@@ -69,9 +88,11 @@ export function withDeps<Needs extends Pick<Deps, "catalog">>(
   { service, unknownFields, members, methods }: ServiceDefinition<Needs>,
   deps: Needs,
 ) {
-  const bound = Object.entries(methods).map(([name, method]): [string, MethodFunction] => [
+  const bound = Object.entries(methods).map(([name, method]): [string, BoundMethod] => [
     name,
-    (request, call) => method(deps, request, call),
+    typeof method === "function"
+      ? (request, call) => method(deps, request, call)
+      : { ...method, prompt: (request, call) => method.prompt(deps, request, call) },
   ]);
   const checks = members
     ? Object.values(service.method).map((method) => [method.localName, checkOf(memberCheck(members, method.input), deps)])
@@ -106,12 +127,11 @@ export type ApiCall = {
   /** Who makes a change. */
   readonly actor: Actor;
   /** The change: with what the log shows of it if it is logged, and otherwise without. */
-  readonly action: Action;
-  withAction(action: Action): ApiCall;
+  action: Action;
   /** Throws if the credential is no longer valid. Streams call it regularly. */
   recheck(): Promise<void>;
-  /** The name of the method, such as "CreditAccount". */
-  readonly method: string;
+  /** "CreditAccount" */
+  readonly methodName: string;
   readonly requestId: string;
   /** Undefined if the caller sent none. */
   readonly idempotencyKey: string | undefined;
@@ -129,8 +149,6 @@ export type ApiCall = {
   abort(error: DomainError): void;
   /** Counts memory that the response needs as memory of the request, until the call has ended. Throws "overloaded" if it has no room. */
   reserveMemory(bytes: number): void;
-  /** Only for methods that are declared as metered. An idempotency key identifies the whole request. */
-  caller(request: Message): Caller;
 };
 
 /** The dependencies of services. Ids and randomness are injected, so that tests can control them. */

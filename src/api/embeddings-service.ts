@@ -7,7 +7,7 @@ import type { Format } from "../domain/prompt.ts";
 import { inputTokensOf } from "../domain/usage.ts";
 import { jsonOf, lazyValueOf } from "../rules/plain-values.ts";
 import { EMBEDDINGS } from "./compatible-members.ts";
-import { defineService } from "./define-service.ts";
+import { type ApiCall, defineService } from "./define-service.ts";
 import { summaryOf } from "./generate/reply.ts";
 import { recordedUser } from "./request-values.ts";
 import { textsAt } from "./token-texts.ts";
@@ -31,46 +31,43 @@ class LazyEmbedding implements Embedding {
 export const embeddingsService = defineService(
   EmbeddingsService,
   {
-    createEmbeddings: async ({ meter, decodeTokens }, request, call) => {
-      const { model, dimensions, encodingFormat, user = "" } = request;
-      const texts = await textsAt(request.input && jsonOf(request.input), "input", decodeTokens);
-      const asked = embeddingRequestOf({
-        format: "openai-chat",
-        model,
-        ...texts,
-        dimensions,
-        user: recordedUser(user),
-      });
-      call.reserveMemory(memoryOfVectors(asked, call.idempotencyKey));
-      const reply = await meter.complete(call.caller(request), asked);
-      const promptTokens = BigInt(inputTokensOf(reply.usage));
-      const jsonOfVector = encodingFormat === "base64" ? base64OfVector : (vector: Float32Array) => [...vector];
-      return {
-        object: "list",
-        data: (reply.vectors ?? []).map((vector, index) => ({
-          object: "embedding",
-          index,
-          embedding: lazyValueOf(() => jsonOfVector(vector)),
-        })),
-        model: reply.model,
-        usage: { promptTokens, totalTokens: promptTokens, costMicros: reply.costMicros },
-        id: reply.id,
-        balanceMicros: reply.balanceMicros,
-      };
+    createEmbeddings: {
+      prompt: async ({ decodeTokens }, request, call) => {
+        const { model, dimensions, user = "" } = request;
+        const texts = await textsAt(request.input && jsonOf(request.input), "input", decodeTokens);
+        const asked = { format: "openai-chat", model, ...texts, dimensions, user: recordedUser(user) } as const;
+        return embeddingRequestOf(asked, call);
+      },
+      respond: (reply, { encodingFormat }) => {
+        const promptTokens = BigInt(inputTokensOf(reply.usage));
+        const jsonOfVector = encodingFormat === "base64" ? base64OfVector : (vector: Float32Array) => [...vector];
+        return {
+          object: "list",
+          data: (reply.vectors ?? []).map((vector, index) => ({
+            object: "embedding",
+            index,
+            embedding: lazyValueOf(() => jsonOfVector(vector)),
+          })),
+          model: reply.model,
+          usage: { promptTokens, totalTokens: promptTokens, costMicros: reply.costMicros },
+          id: reply.id,
+          balanceMicros: reply.balanceMicros,
+        };
+      },
     },
   },
   EMBEDDINGS,
 );
 
 export const embedService = defineService(EmbedService, {
-  embed: async ({ meter }, request, call) => {
-    const { model, input: texts, dimensions } = request;
-    const asked = embeddingRequestOf({ format: "native", model, texts, dimensions, user: "" });
-    call.reserveMemory(memoryOfVectors(asked, call.idempotencyKey));
-    const reply = await meter.complete(call.caller(request), asked);
-    const { id, usage, balanceMicros } = summaryOf(reply);
-    const embeddings = (reply.vectors ?? []).map((vector, index) => new LazyEmbedding(vector, index));
-    return { id, model: reply.model, embeddings, usage, balanceMicros };
+  embed: {
+    prompt: (_, { model, input: texts, dimensions }, call) =>
+      embeddingRequestOf({ format: "native", model, texts, dimensions, user: "" }, call),
+    respond: (reply) => {
+      const { id, usage, balanceMicros } = summaryOf(reply);
+      const embeddings = (reply.vectors ?? []).map((vector, index) => new LazyEmbedding(vector, index));
+      return { id, model: reply.model, embeddings, usage, balanceMicros };
+    },
   },
 });
 
@@ -80,12 +77,6 @@ const USUAL_DIMENSIONS = 1_536;
 const BYTES_PER_VALUE = 10;
 /** In the base64 and the JSON of the stored answer, and in the statement that stores it. */
 const STORED_BYTES_PER_VALUE = 16;
-
-function memoryOfVectors({ messages, options: { task } }: GenerationRequest, idempotencyKey?: string): number {
-  const { dimensions = USUAL_DIMENSIONS } = task?.kind === "embed" ? task : {};
-  const bytesPerValue = BYTES_PER_VALUE + (idempotencyKey === undefined ? 0 : STORED_BYTES_PER_VALUE);
-  return bytesPerValue * Math.min(messages.length * dimensions, MAX_VALUES);
-}
 
 type EmbeddingRequest = {
   readonly format: Format;
@@ -97,8 +88,10 @@ type EmbeddingRequest = {
   readonly user: string;
 };
 
-/** Each text is a message, so that it is counted and sent like any other input. */
-function embeddingRequestOf({ texts, dimensions, ...rest }: EmbeddingRequest): GenerationRequest {
+/** Each text is a message, so that it is counted and sent like any other input. Reserves the memory of the vectors. */
+function embeddingRequestOf({ texts, dimensions, ...rest }: EmbeddingRequest, call: ApiCall): GenerationRequest {
+  const bytesPerValue = BYTES_PER_VALUE + (call.idempotencyKey === undefined ? 0 : STORED_BYTES_PER_VALUE);
+  call.reserveMemory(bytesPerValue * Math.min(texts.length * (dimensions ?? USUAL_DIMENSIONS), MAX_VALUES));
   return {
     ...rest,
     messages: texts.map((content) => ({ role: "user", content })),

@@ -31,7 +31,7 @@ export async function makeLoggedChange<Result>(
   change: Change,
   make: (action: Action) => Promise<Result>,
 ): Promise<Result> {
-  const action = actionOf(call.actor, call.method, call.requestId, change);
+  const action = actionOf(call.actor, call.methodName, call.requestId, change);
   const amountMicros = change.details?.amount_micros;
   call.recordChange(action.target, typeof amountMicros === "bigint" ? amountMicros : undefined);
   try {

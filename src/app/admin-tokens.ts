@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DomainError } from "../domain/errors.ts";
 import { fileProblem, readBytes } from "../domain/read-bytes.ts";
 import { makeFolders } from "../embedded-postgres/server-user.ts";
-import { tokenMatcher } from "../server/gate/authenticate-operator.ts";
+import { tokenMatcher } from "../server/credentials/operator-authentication.ts";
 import type { Log } from "../telemetry/log.ts";
 import { warnIfExposed } from "./exposed-file.ts";
 import { type Config, TOKEN } from "./settings/config.ts";

@@ -10,16 +10,16 @@ import type { AddressRanges } from "../domain/network.ts";
 import { SMALL_BODY_BYTES } from "../rules/limits.ts";
 import { policiesOf } from "../rules/policy.ts";
 import { prepareValidation } from "../rules/validate.ts";
-import { credentialsOf } from "../server/call.ts";
+import { type Credentials, credentialsOf } from "../server/call.ts";
 import { connectRpcs } from "../server/connect/connect-rpcs.ts";
+import { bearerCredential } from "../server/credentials/bearer.ts";
+import { clientAddress } from "../server/credentials/client-address.ts";
+import type { FailedAuthentications } from "../server/credentials/failed-authentications.ts";
+import { SessionAuthentication } from "../server/credentials/session-authentication.ts";
 import { sendError } from "../server/errors/http-error.ts";
-import { SessionAuthentication } from "../server/gate/authenticate-session.ts";
-import { bearerCredential, type Credentials } from "../server/gate/bearer.ts";
-import type { FailedAuthentications } from "../server/gate/failed-authentications.ts";
-import { clientAddress } from "../server/gate/gate.ts";
-import { memberGate } from "../server/gate/member-gate.ts";
 import { type ServePath, sendJson } from "../server/http/message.ts";
-import type { CallServer } from "../server/serve-call.ts";
+import type { MemberAuthentication } from "../server/interceptors/authenticate-member.ts";
+import type { Serve } from "../server/interceptors/interceptor.ts";
 import { OidcClient } from "../server/sign-in/oidc-client.ts";
 import { setSession, signInPages } from "../server/sign-in/sign-in-pages.ts";
 import { rpcMethods } from "../server/wire/rpc.ts";
@@ -41,12 +41,12 @@ type CustomerPageOptions = {
   readonly meter: Meter;
   readonly log: Log;
   readonly failures: FailedAuthentications;
-  /** Creates the server of the calls of members. */
-  readonly createCalls: (gate: ReturnType<typeof memberGate>) => CallServer;
+  /** Composes the chain of the calls of members. */
+  readonly serveMembers: (authentication: MemberAuthentication) => Serve;
 };
 
 /** What the customer page needs besides its files: its service, and the paths that start sessions. */
-export function createCustomerPage({ config, deps, meter, log, failures, createCalls }: CustomerPageOptions) {
+export function createCustomerPage({ config, deps, meter, log, failures, serveMembers }: CustomerPageOptions) {
   const { database, ids } = deps;
   const isSecure = config.publicUrl.startsWith("https:");
   const url = config.isPublicUrlSet ? config.publicUrl : undefined;
@@ -69,7 +69,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
     requireSameOrigin: (credentials) => sessions.requireSameOrigin(credentials),
     setSession: (response, token) => setSession(response, { isSecure, sessions }, token, SESSION_SECONDS),
   });
-  const gate = memberGate({
+  const serve = serveMembers({
     sessions,
     isDemoOwnerAllowed: (call) => demo?.isOffered(call) === true,
     findMember: (accountId, person) => findMember(database, accountId, person),
@@ -102,7 +102,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, createC
     } satisfies Parameters<typeof signInPages>[0]);
 
   return {
-    rpcs: connectRpcs(createCalls(gate), methods),
+    rpcs: connectRpcs(serve, methods),
     pages: new Map<string, ServePath>([
       ...(signIn ? signInPages(signIn) : []),
       ...(demo ? [["/account", demo.page] as const] : []),

@@ -20,11 +20,10 @@ import { connectRpcs } from "../server/connect/connect-rpcs.ts";
 import { bindHealth, type Readiness } from "../server/connect/health.ts";
 import { openRpcs } from "../server/connect/open-rpcs.ts";
 import { bindReflection } from "../server/connect/reflection.ts";
+import { FailedAuthentications } from "../server/credentials/failed-authentications.ts";
+import { metricsAuthentication, operatorAuthentication } from "../server/credentials/operator-authentication.ts";
+import { SessionAuthentication } from "../server/credentials/session-authentication.ts";
 import { directRpcs } from "../server/direct-rpcs.ts";
-import { metricsAuthentication, operatorAuthentication } from "../server/gate/authenticate-operator.ts";
-import { SessionAuthentication } from "../server/gate/authenticate-session.ts";
-import { FailedAuthentications } from "../server/gate/failed-authentications.ts";
-import { developerGate, type Gate, operatorGate } from "../server/gate/gate.ts";
 import { createHandler } from "../server/handler.ts";
 import { badRequestResponses } from "../server/http/bad-request.ts";
 import { Cors } from "../server/http/cors.ts";
@@ -32,13 +31,12 @@ import { bodyBudget, defaultLimits } from "../server/http/limits.ts";
 import { Listener } from "../server/http/listener.ts";
 import { type HttpHandler, pathOf, requestIdFrom, type ServePath } from "../server/http/message.ts";
 import { OpenCalls } from "../server/http/open-calls.ts";
+import { chainOfKeys, chainOfMembers, chainOfOperators, compose } from "../server/interceptors/chain.ts";
 import { leakReports } from "../server/leak-reports.ts";
-import { createObserver } from "../server/observation.ts";
 import { consolePages } from "../server/pages/console-pages.ts";
 import { pages } from "../server/pages/pages.ts";
 import { metricsPage, probePages } from "../server/pages/probes.ts";
 import { paymentEvents } from "../server/payment-events.ts";
-import { CallServer } from "../server/serve-call.ts";
 import { OidcClient } from "../server/sign-in/oidc-client.ts";
 import { type OperatorSignIn, sessionPage, signInPages, signOutPosts } from "../server/sign-in/sign-in-pages.ts";
 import { sendRefusal } from "../server/wire/refusal.ts";
@@ -121,13 +119,8 @@ function signedPosts({ leakKeys, payments, deps, log }: PublicServerOptions, bud
 
 /** Creates the listener of the developer API. The caller opens it. */
 export function createPublicServer(options: PublicServerOptions): Listener {
-  const { config, deps, admitter, meter, readiness, log, metrics } = options;
+  const { config, deps, meter, readiness, log, metrics } = options;
   const failures = new FailedAuthentications(config.authFailuresPerMinute, Date.now);
-  const gate = developerGate({
-    admitter,
-    failures,
-    trustedProxies: config.trustedProxies,
-  });
   prepareValidation(developerServices);
   const policies = policiesOf(developerServices);
   // An account has half of the budget, and a message can weigh three times its body.
@@ -136,24 +129,27 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   collectAfterLargeRequests(budget, log, options.shutdownSignal);
   const services = DEVELOPER_SERVICES.map((definition) => withDeps(definition, { ...deps, meter }));
   const rpcServices = services.filter(({ service }) => !isRestOnly(service));
-  const { shutdownSignal } = options;
-  const createCalls = (gate: Gate) => new CallServer({ gate, budget, shutdownSignal, observe: createObserver(options) });
-  const calls = createCalls(gate);
+  const components = { ...options, budget };
+  const serve = compose(chainOfKeys({ ...components, failures, trustedProxies: config.trustedProxies }));
   const limits = { policies, maxBodyBytes: config.maxBodyBytes };
   const methods = rpcMethods(rpcServices, limits);
-  const customers = createCustomerPage({ ...options, failures, createCalls });
+  const customers = createCustomerPage({
+    ...options,
+    failures,
+    serveMembers: (authentication) => compose(chainOfMembers({ ...components, ...authentication })),
+  });
   const open = openServices(
     options,
     rpcServices.map(({ service }) => service),
   );
   const { rpcs, serveStream } = directRpcs(
-    { calls, methods, newRequestId: deps.ids.request, log },
-    new Map([...open, ...connectRpcs(calls, methods), ...customers.rpcs]),
+    { serve, methods, newRequestId: deps.ids.request, log },
+    new Map([...open, ...connectRpcs(serve, methods), ...customers.rpcs]),
   );
   const cors = new Cors(config.corsOrigins);
   const posts = signedPosts(options, budget);
   const handler = createHandler({
-    rest: restServer({ calls, ...limits, services }),
+    rest: restServer({ serve, ...limits, services }),
     rpcs,
     pages: new Map([...probePages(readiness), ...pages(deps.catalog, config.product), ...customers.pages]),
     posts: new Map([...posts, ...customers.posts]),
@@ -195,14 +191,11 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
   });
   const readMetrics = async () => await (await options.readMetrics()).metrics();
   prepareValidation(operatorServices);
-  const calls = new CallServer({
-    gate: operatorGate({
-      authenticate,
-      logRefusal: (call, actor, error) => recordRefusal(deps, actionOf(actor, call.method.name, call.requestId, {}), error),
-    }),
+  const chain = chainOfOperators({
+    ...options,
     budget: new BodyBudget(bodyBudget),
-    shutdownSignal: options.shutdownSignal,
-    observe: createObserver(options),
+    authenticate,
+    logRefusal: (call, actor, error) => recordRefusal(deps, actionOf(actor, call.method.name, call.requestId, {}), error),
   });
   const overview = new OverviewFeed({
     ...options,
@@ -230,7 +223,7 @@ export function createOperatorServer(options: OperatorServerOptions): Listener {
     port: config.adminPort,
     tls: config.adminTls?.read(),
     handler: createHandler({
-      rpcs: new Map([...open, ...connectRpcs(calls, methods)]),
+      rpcs: new Map([...open, ...connectRpcs(compose(chain), methods)]),
       pages,
       ...(signIn && { posts: signOutPosts(signIn) }),
       newRequestId: deps.ids.request,

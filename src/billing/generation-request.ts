@@ -48,6 +48,11 @@ export type Piece =
   | { readonly kind: "delta"; readonly id: string; readonly model: string; readonly delta: Delta }
   | { readonly kind: "reply"; readonly reply: Reply };
 
+/** The pieces of a stream, then the reply. A reader that stops before the end must call `return`. */
+export type PieceStream = AsyncIterableIterator<Piece, undefined> & {
+  return(value?: undefined): Promise<IteratorResult<Piece, undefined>>;
+};
+
 /** The caller of a generation and the events that can end it early, the same in every protocol. */
 export type Caller = {
   readonly requestId: string;

@@ -7,7 +7,7 @@ import { SlotArray } from "../domain/slot-array.ts";
 import type { Charge, EndOutcome } from "../store/bill.ts";
 import { Progress, type UpstreamCall, type UpstreamEnd, type UpstreamEvent } from "../upstreams/upstream.ts";
 import { chargeOf, type Ending, type GenerationSpec, isDelivered, STOPS, type Stop } from "./charge.ts";
-import type { Piece, Reply } from "./generation-request.ts";
+import type { Piece, PieceStream, Reply } from "./generation-request.ts";
 import type { Tokens } from "./generation-size.ts";
 import type { Settler } from "./settler.ts";
 
@@ -267,20 +267,16 @@ function stopError(why: Stop): DomainError {
 }
 
 type Result = IteratorResult<Piece, undefined>;
-/** A new generation, or the pieces of an earlier reply with the same idempotency key. */
-type Started = Generation | Iterator<Piece, undefined>;
 
 const END = { done: true, value: undefined } as const;
 
-/** The pieces of a call that the first read starts, then its reply. Not an async generator: see MappedStream. */
-export class PieceStream implements AsyncIterableIterator<Piece, undefined> {
-  readonly #start: () => Promise<Started>;
-  #starting: Promise<Started> | undefined;
-  #generation: Generation | undefined;
+/** The pieces of a generation, then its reply. Not an async generator: see MappedStream. */
+export class GenerationStream implements PieceStream {
+  readonly #generation: Generation;
   #isEnded = false;
 
-  constructor(start: () => Promise<Started>) {
-    this.#start = start;
+  constructor(generation: Generation) {
+    this.#generation = generation;
   }
 
   [Symbol.asyncIterator](): this {
@@ -288,8 +284,7 @@ export class PieceStream implements AsyncIterableIterator<Piece, undefined> {
   }
 
   next(): Promise<Result> {
-    const generation = this.#generation;
-    return generation && !this.#isEnded ? generation.nextDelta().then(this.#onDelta) : this.#readOther();
+    return this.#isEnded ? Promise.resolve(END) : this.#generation.nextDelta().then(this.#onDelta);
   }
 
   /**
@@ -298,31 +293,20 @@ export class PieceStream implements AsyncIterableIterator<Piece, undefined> {
    */
   async return(): Promise<IteratorReturnResult<undefined>> {
     this.#isEnded = true;
-    const started = await this.#starting?.catch(() => undefined);
-    if (started instanceof Generation) started.detach("disconnected");
+    this.#generation.detach("disconnected");
     return END;
   }
 
   readonly #onDelta = (delta: Delta | undefined): Result | Promise<Result> => {
-    const { id, spec } = this.#generation as Generation;
+    if (this.#isEnded) return END;
     if (delta === undefined) return this.#readReply();
+    const { id, spec } = this.#generation;
     return { done: false, value: { kind: "delta", id, model: spec.model.id, delta } };
   };
 
   async #readReply(): Promise<Result> {
     this.#isEnded = true;
-    const reply = await this.#generation?.reply();
-    return reply ? { done: false, value: { kind: "reply", reply } } : END;
-  }
-
-  /** The first piece, a piece of an earlier reply, or the end. */
-  async #readOther(): Promise<Result> {
-    if (this.#isEnded) return END;
-    this.#starting ??= this.#start();
-    const started = await this.#starting;
-    if (!(started instanceof Generation)) return started.next();
-    this.#generation = started;
-    return await this.next();
+    return { done: false, value: { kind: "reply", reply: await this.#generation.reply() } };
   }
 }
 

@@ -10,8 +10,8 @@ import type { HoldRequest, MinuteLimit } from "../store/bill.ts";
 import type { PriceLists } from "../store/prices.ts";
 import type { GenerationSpec } from "./charge.ts";
 import { checkRequest, checkStorable, isAllowed } from "./check-request.ts";
-import { Generation, type GenerationDeps, PieceStream } from "./generation.ts";
-import type { Caller, GenerationRequest, Idempotency, Piece, Reply } from "./generation-request.ts";
+import { Generation, type GenerationDeps, GenerationStream } from "./generation.ts";
+import type { Caller, GenerationRequest, Idempotency, PieceStream, Reply } from "./generation-request.ts";
 import { countInput, imageTokensOf, loweredMaxTokensOf, type Size } from "./generation-size.ts";
 import {
   type HoldDeps,
@@ -68,11 +68,10 @@ export class Meter {
     return await started.reply();
   }
 
-  stream(caller: Caller, request: GenerationRequest): PieceStream {
-    return new PieceStream(async () => {
-      const started = await this.#start(caller, request, true);
-      return started instanceof Generation ? started : replayedPieces(started);
-    });
+  /** Resolves when the generation is held and starts, or has the reply of an earlier one. */
+  async stream(caller: Caller, request: GenerationRequest): Promise<PieceStream> {
+    const started = await this.#start(caller, request, true);
+    return started instanceof Generation ? new GenerationStream(started) : replayedPieces(started);
   }
 
   /** The number of input tokens of a request that is not run. Images count with their maximum. */
@@ -161,7 +160,7 @@ export class Meter {
   }
 }
 
-function* replayedPieces({ reply, failure }: Replay): Generator<Piece, undefined> {
+async function* replayedPieces({ reply, failure }: Replay): PieceStream {
   const { id, model, output } = reply;
   for (const delta of deltasOf(output)) yield { kind: "delta", id, model, delta };
   if (failure) throw interrupted(failure);

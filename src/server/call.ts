@@ -1,15 +1,22 @@
 import { type DescMessage, type DescMethod, getOption, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { selected_by as selectedBy } from "../../gen/vx/options/v1/options_pb.js";
-import type { ApiCall, MethodFunction, RequestCheck } from "../api/define-service.ts";
+import type { ApiCall, BoundMethod, Member, RequestCheck } from "../api/define-service.ts";
+import { actionOf } from "../api/operator-action.ts";
+import type { StartedGeneration } from "../billing/generation-request.ts";
 import type { BodyShare } from "../codec/body-budget.ts";
+import type { CallTrace } from "../domain/call-trace.ts";
 import type { DomainError } from "../domain/errors.ts";
 import { networkOf } from "../domain/network.ts";
 import { turnToEnd } from "../domain/next-turn.ts";
+import type { Operator } from "../domain/operator.ts";
 import { maxBodyBytesOf } from "../rules/limits.ts";
 import { type Policy, PolicyError } from "../rules/policy.ts";
+import type { Action, Actor } from "../store/action.ts";
+import type { AdmittedKey, RateWindow } from "../store/admit.ts";
 import type { HttpRoute } from "../telemetry/telemetry.ts";
 import { contentLengthOf, headerValues, isClosed, type RequestHead, remoteAddressOf } from "./http/message.ts";
+import { idempotencyKeyOf } from "./idempotency-key.ts";
 
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
 
@@ -27,8 +34,7 @@ export type ServedMethod = {
   readonly maxBodyBytes: number;
   /** Only over REST. */
   readonly check?: RequestCheck | undefined;
-  /** Returns a promise of the response, or an iterable of responses. */
-  readonly invoke: (message: Message, call: ApiCall) => unknown;
+  readonly invoke: BoundMethod;
 };
 
 export type PrepareOptions = {
@@ -37,14 +43,12 @@ export type PrepareOptions = {
   readonly maxBodyBytes: number;
 };
 
-export function prepareMethod(
-  method: DescMethod,
-  invoke: MethodFunction,
-  { policies, maxBodyBytes }: PrepareOptions,
-): ServedMethod {
+export function prepareMethod(method: DescMethod, invoke: BoundMethod, { policies, maxBodyBytes }: PrepareOptions): ServedMethod {
   const rpc = `${method.parent.typeName}/${method.name}`;
   const policy = policies.get(method);
   if (!policy) throw new PolicyError(`${rpc} is served but has no policy`);
+  if (policy.metered !== (typeof invoke !== "function"))
+    throw new PolicyError(`${rpc} must be declared as metered if it generates, and only then`);
   return {
     rpc,
     name: method.name,
@@ -53,30 +57,34 @@ export function prepareMethod(
     isStream: method.methodKind !== "unary",
     policy,
     maxBodyBytes: maxBodyBytesOf(method.input, maxBodyBytes),
-    invoke: invoke as ServedMethod["invoke"],
+    invoke,
   };
 }
 
-/** A call as it arrived, the same in every protocol. Nothing changes it. */
-export type IncomingCall = {
-  readonly protocol: Protocol;
-  readonly method: Pick<ServedMethod, "rpc" | "name">;
-  readonly policy: Policy;
-  readonly requestId: string;
-  readonly remoteAddress: string;
-  /** The target of the request line; checked for keys, which must not be there, and never logged. */
-  readonly target: string;
-  /** The size of the body, if the caller announces it. */
-  readonly contentLength: number | undefined;
-  readonly maxBodyBytes: number;
-  /** Whether the key can also be in the header `x-api-key`. */
-  readonly acceptsKeyHeader?: boolean;
-  /** All values of a header: code that needs a single value checks for duplicates. */
-  headers(name: string): readonly string[];
+/** Who makes a call, as the credential proved it. */
+export type Admitted = {
+  /** The caller, as the database proves it again for a change. */
+  readonly actor: Actor;
+  /** Undefined on the operator listener, and for methods of members that concern no account. */
+  readonly key?: AdmittedKey;
+  /** Only for methods of members. */
+  readonly member?: Member;
+  /** Only on the operator listener. */
+  readonly operator?: Operator;
+  /** Undefined if the method is not rate limited. */
+  readonly window?: RateWindow | undefined;
+  /** Whether the window has no slot for the call. */
+  readonly isOverLimit?: boolean;
+  /** Throws if the credential is no longer valid, or lacks the right to the method by now. Takes no slot of a window. */
+  readonly recheck: () => Promise<unknown>;
+  /** The same for a key; returns it as it is now. Only for methods of keys. */
+  readonly readmit?: () => Promise<AdmittedKey>;
 };
 
-/** What authentication reads of a request that is no call. */
-export function credentialsOf(request: RequestHead): Pick<IncomingCall, "target" | "headers" | "remoteAddress"> {
+/** What authentication reads of a request. */
+export type Credentials = Pick<Call, "target" | "headers" | "remoteAddress">;
+
+export function credentialsOf(request: RequestHead): Credentials {
   return {
     target: request.url ?? "",
     remoteAddress: remoteAddressOf(request),
@@ -98,10 +106,11 @@ export type Channel = {
 };
 
 /**
- * One call in its protocol: how its request is read and how its response, a stream or an error is written. serve-call.ts calls
- * these methods. Most calls never need the signal, so its AbortController and the timer of the deadline are created on demand.
+ * A call from its arrival to its end: its request and response in its protocol, which the classes in wire/ read and write, and what the
+ * stages of the chain add to it. Most calls never need the signal, so its AbortController and the timer of the deadline are created on
+ * demand.
  */
-export abstract class Exchange<Method extends ServedMethod = ServedMethod> implements IncomingCall {
+export abstract class Call<Method extends ServedMethod = ServedMethod> implements ApiCall {
   abstract readonly protocol: Protocol;
   /** Over REST, the body may select another method of the address. */
   method: Method;
@@ -117,6 +126,28 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
   /** Why the server aborted the call. */
   #abortReason: DomainError | undefined;
   #isAbortSent = false;
+
+  /** By performance.now(). */
+  readonly startedAt = performance.now();
+  /** Undefined if the caller names no trace and this server exports none. */
+  trace: CallTrace | undefined = undefined;
+  /** Set by the stage that authenticates. */
+  admitted: Admitted | undefined = undefined;
+  /** Whether the deadline passed before the call was admitted, and the error was sent. */
+  isLate = false;
+  /** The memory of the request; set by the stage that reads it. */
+  share: BodyShare | undefined = undefined;
+  message: Message | undefined = undefined;
+  /** The response of a unary method, or its promise, or the responses of a stream. */
+  result: unknown = undefined;
+  /** The change as services make it. */
+  #action: Action | undefined = undefined;
+  /** For the log line: the model and the generation of a metered call, and what an operator changes. */
+  model: string | undefined = undefined;
+  generation: StartedGeneration | undefined = undefined;
+  change: ChangedByOperator | undefined = undefined;
+  /** Why the call failed; undefined if it succeeded, or if only its code is known. */
+  failure: unknown = undefined;
 
   constructor(method: Method, request: RequestHead, channel: Channel, requestId: string, timeoutMs: number | undefined) {
     this.method = method;
@@ -142,6 +173,59 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
   abstract sendError(error: DomainError | ConnectError): Promise<void> | undefined;
   /** Has no effect once the headers of the response are sent. */
   abstract setHeader(name: string, value: string): void;
+
+  get key(): AdmittedKey {
+    return this.#require(this.admitted?.key, "a key");
+  }
+
+  get operator(): Operator {
+    return this.#require(this.admitted?.operator, "an operator");
+  }
+
+  get member(): Member {
+    return this.#require(this.admitted?.member, "a session");
+  }
+
+  get actor(): Actor {
+    return this.#require(this.admitted, "a credential").actor;
+  }
+
+  get action(): Action {
+    this.#action ??= actionOf(this.actor, this.methodName, this.requestId, {});
+    return this.#action;
+  }
+
+  set action(action: Action) {
+    this.#action = action;
+  }
+
+  get methodName(): string {
+    return this.method.name;
+  }
+
+  get idempotencyKey(): string | undefined {
+    return idempotencyKeyOf(this);
+  }
+
+  async recheck(): Promise<void> {
+    await this.admitted?.recheck();
+  }
+
+  nameAccount(id: string): void {
+    this.setHeader("x-vx-account", id);
+  }
+
+  recordChange(target: string, amountMicros: bigint | undefined): void {
+    this.change = { target, amountMicros };
+  }
+
+  reportIgnored(names: string): void {
+    this.setHeader("x-vx-ignored", names);
+  }
+
+  reserveMemory(bytes: number): void {
+    this.share?.reserve(bytes);
+  }
 
   get policy(): Policy {
     return this.method.policy;
@@ -220,6 +304,11 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
     if (this.#timer) clearTimeout(this.#timer);
   }
 
+  #require<Value>(value: Value | undefined, name: string): Value {
+    if (value === undefined) throw new Error(`${this.method.rpc} was called without ${name}`);
+    return value;
+  }
+
   #createController(): AbortController {
     const aborted = new AbortController();
     if (this.#abortReason !== undefined) aborted.abort(this.#abortReason);
@@ -244,3 +333,5 @@ export abstract class Exchange<Method extends ServedMethod = ServedMethod> imple
     else this.#timer = setTimeout(onDeadline, remainingMs);
   }
 }
+
+type ChangedByOperator = { readonly target: string; readonly amountMicros: bigint | undefined };

@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Log } from "../telemetry/log.ts";
 import { hasValidHost, requestIdFrom, type ServePath, type StreamHandler } from "./http/message.ts";
-import type { CallServer } from "./serve-call.ts";
-import { ConnectUnaryExchange } from "./wire/connect.ts";
+import type { Serve } from "./interceptors/interceptor.ts";
+import { ConnectUnaryCall } from "./wire/connect.ts";
 import { commonFormatOf } from "./wire/formats.ts";
-import { FramedExchange } from "./wire/framed.ts";
-import { GrpcExchange } from "./wire/grpc.ts";
+import { FramedCall } from "./wire/framed.ts";
+import { GrpcCall } from "./wire/grpc.ts";
 import { type RpcMethod, timeoutMsOf } from "./wire/rpc.ts";
 
 type DirectRpcOptions = {
-  readonly calls: CallServer;
+  readonly serve: Serve;
   readonly methods: readonly RpcMethod[];
   readonly newRequestId: () => string;
   readonly log: Log;
@@ -27,7 +27,7 @@ type DirectRpcs = {
  * compression and a valid deadline. The fallback, connectRpcs(), serves all others.
  */
 export function directRpcs(
-  { calls, methods, newRequestId, log }: DirectRpcOptions,
+  { serve, methods, newRequestId, log }: DirectRpcOptions,
   fallback: ReadonlyMap<string, ServePath>,
 ): DirectRpcs {
   const byPath = new Map(methods.map((method) => [`/${method.rpc}`, method]));
@@ -40,8 +40,8 @@ export function directRpcs(
       if (!format || format.protocol === "grpc") return other(request, response, requestId);
       const timeoutMs = timeoutMsOf(format, request.headers);
       if (Number.isNaN(timeoutMs)) return other(request, response, requestId);
-      const Served = format.isEnveloped ? FramedExchange : ConnectUnaryExchange;
-      return calls.serve(new Served(method, format, request, response, requestId, timeoutMs));
+      const Served = format.isEnveloped ? FramedCall : ConnectUnaryCall;
+      return serve(new Served(method, format, request, response, requestId, timeoutMs));
     });
   }
   const serveStream: StreamHandler = (stream, headers, rawHeaders) => {
@@ -55,7 +55,7 @@ export function directRpcs(
     if (Number.isNaN(timeoutMs)) return false;
     const requestId = requestIdFrom(headers["x-request-id"], newRequestId);
     const request = new StreamRequest(stream, headers, rawHeaders);
-    calls.serve(new GrpcExchange(method, format, request, stream, requestId, timeoutMs)).catch((error: unknown) => {
+    serve(new GrpcCall(method, format, request, stream, requestId, timeoutMs)).catch((error: unknown) => {
       log.error({ err: error, request_id: requestId }, "request failed");
       stream.destroy();
     });

@@ -58,7 +58,7 @@ export type Admission =
   | { readonly outcome: "address_not_allowed"; readonly key: RefusedKey }
   /** Takes no slot. The window is undefined if the method is not rate limited or the window was not read. */
   | { readonly outcome: "out_of_scope"; readonly key: RefusedKey; readonly window: RateWindow | undefined }
-  | { readonly outcome: "rate_limited"; readonly key: RefusedKey; readonly window: RateWindow };
+  | { readonly outcome: "rate_limited"; readonly key: AdmittedKey; readonly window: RateWindow };
 
 /** The call has the previous secret of a key; the fingerprint is that of the present one. */
 type Rotated = {

@@ -72,7 +72,7 @@ async function rowsOf({ accountId }: Payer) {
 }
 
 test("a hold outlives the longest call plus the retries of its settlement", async () => {
-  const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
+  const pieces = await metering.meter.stream(callerOf(NEVER), REQUEST);
   await pieces.next();
   const [hold] = await store.owner<{ seconds: number }[]>`
     SELECT extract(epoch FROM expires_at - clock_timestamp())::float AS seconds
@@ -83,7 +83,7 @@ test("a hold outlives the longest call plus the retries of its settlement", asyn
 
 test("no call runs for more than ten minutes; the output until then is charged", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
+  const pieces = await metering.meter.stream(callerOf(NEVER), REQUEST);
   expect((await pieces.next()).value).toMatchObject({ delta: { text: PIECE } });
   const rest = pieces.next();
   vi.advanceTimersByTime(599_999);
@@ -97,7 +97,7 @@ test("an overloaded counter does not prevent the charge: tokens are estimated fr
   // Two halves: one has more tokens than characters, the other has few.
   const content = `${"\u00e4\u2192".repeat(4_000)}${"word ".repeat(1_600)}`;
   const request = requestOf({ messages: [{ role: "user", content }], maxTokens: 5_000 });
-  const pieces = metering.meter.stream(callerOf(NEVER), request);
+  const pieces = await metering.meter.stream(callerOf(NEVER), request);
   await pieces.next();
   await pieces.return();
   await metering.settle();
@@ -112,7 +112,7 @@ test("an overloaded counter does not prevent the charge: tokens are estimated fr
 
 test("at its time limit, the drain also stops generations without a caller, and new ones are refused", async () => {
   const left = new AbortController();
-  const pieces = metering.meter.stream(callerOf(left.signal, "kept"), REQUEST);
+  const pieces = await metering.meter.stream(callerOf(left.signal, "kept"), REQUEST);
   await pieces.next();
   left.abort();
   await pieces.return();
@@ -122,8 +122,8 @@ test("at its time limit, the drain also stops generations without a caller, and 
   await expect(metering.meter.complete(callerOf(NEVER), REQUEST)).rejects.toMatchObject({ reason: "unavailable" });
 });
 
-test("a reader that stops while its call starts ends the generation, and its usage is charged", async () => {
-  const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
+test("a reader that stops before the first piece ends the generation, and its usage is charged", async () => {
+  const pieces = await metering.meter.stream(callerOf(NEVER), REQUEST);
   const first = pieces.next();
   await pieces.return();
   expect(await first).toEqual({ done: true, value: undefined });
@@ -140,7 +140,7 @@ test("a generation whose hold is still being placed is stopped too", async () =>
 });
 
 test("a stream whose reader neither reads nor disconnects is settled at the time limit", async () => {
-  const pieces = metering.meter.stream(callerOf(NEVER), REQUEST);
+  const pieces = await metering.meter.stream(callerOf(NEVER), REQUEST);
   await pieces.next();
   metering.stopGenerations();
   await metering.settle();

@@ -7,18 +7,16 @@ import { isRestOnly, policiesOf } from "../../src/rules/policy.ts";
 import { connectRpcs } from "../../src/server/connect/connect-rpcs.ts";
 import { bindHealth } from "../../src/server/connect/health.ts";
 import { openRpcs } from "../../src/server/connect/open-rpcs.ts";
-import { FailedAuthentications } from "../../src/server/gate/failed-authentications.ts";
-import { developerGate } from "../../src/server/gate/gate.ts";
+import { FailedAuthentications } from "../../src/server/credentials/failed-authentications.ts";
 import { createHandler } from "../../src/server/handler.ts";
 import { badRequestResponses } from "../../src/server/http/bad-request.ts";
 import { Cors } from "../../src/server/http/cors.ts";
 import { bodyBudget, defaultLimits } from "../../src/server/http/limits.ts";
 import { Listener } from "../../src/server/http/listener.ts";
 import { OpenCalls } from "../../src/server/http/open-calls.ts";
-import { createObserver } from "../../src/server/observation.ts";
+import { chainOfKeys, compose } from "../../src/server/interceptors/chain.ts";
 import { pages } from "../../src/server/pages/pages.ts";
 import { probePages } from "../../src/server/pages/probes.ts";
-import { CallServer } from "../../src/server/serve-call.ts";
 import { restServer } from "../../src/server/wire/rest.ts";
 import { rpcMethods } from "../../src/server/wire/rpc.ts";
 import type { Log } from "../../src/telemetry/log.ts";
@@ -31,16 +29,18 @@ type ConnectListenerOptions = ReturnType<typeof createComponents> & { readonly c
 export function createConnectListener(options: ConnectListenerOptions): Listener {
   const { config, deps, admitter, meter, readiness, log } = options;
   const services = DEVELOPER_SERVICES.map((definition) => withDeps(definition, { ...deps, meter }));
-  const calls = new CallServer({
-    gate: developerGate({
-      admitter,
-      failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
-      trustedProxies: config.trustedProxies,
-    }),
+  const chain = chainOfKeys({
+    admitter,
+    meter,
+    failures: new FailedAuthentications(config.authFailuresPerMinute, Date.now),
+    trustedProxies: config.trustedProxies,
     budget: new BodyBudget(bodyBudget),
     shutdownSignal: options.shutdownSignal,
-    observe: createObserver({ log, metrics: createMetrics("test"), startTrace: undefined }),
+    log,
+    metrics: createMetrics("test"),
+    startTrace: undefined,
   });
+  const serve = compose(chain);
   const limits = { policies: policiesOf(developerServices), maxBodyBytes: config.maxBodyBytes };
   const methods = rpcMethods(
     services.filter(({ service }) => !isRestOnly(service)),
@@ -54,8 +54,8 @@ export function createConnectListener(options: ConnectListenerOptions): Listener
   });
   const cors = new Cors(config.corsOrigins);
   const handler = createHandler({
-    rest: restServer({ calls, ...limits, services }),
-    rpcs: new Map([...open, ...connectRpcs(calls, methods)]),
+    rest: restServer({ serve, ...limits, services }),
+    rpcs: new Map([...open, ...connectRpcs(serve, methods)]),
     pages: new Map([...probePages(readiness), ...pages(deps.catalog, PRODUCT)]),
     cors,
     newRequestId: deps.ids.request,

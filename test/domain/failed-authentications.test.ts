@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FailedAuthentications } from "../../src/server/gate/failed-authentications.ts";
+import { FailedAuthentications } from "../../src/server/credentials/failed-authentications.ts";
 
 const MINUTE = 60_000;
 

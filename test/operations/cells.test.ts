@@ -281,7 +281,11 @@ test("an operator who is revoked before the body arrives makes no cell deliver e
   const leaver = await operator.createOperator({ name: "leaver", role: "support" });
   const created = { url: "https://hooks.example.com/", types: ["credit.posted"], reason };
   const webhookId = (await operator.createWebhook(created)).webhook?.id ?? "";
-  await operator.updateWebhook({ webhookId, state: "paused", reason });
+  await operator.updateWebhook({ webhookId, state: "paused", types: ["key.created"], reason });
+  for (const { owner } of cells)
+    expect(await owner`SELECT state, types FROM vx.webhooks WHERE id = ${webhookId}`).toEqual([
+      { state: "paused", types: ["key.created"] },
+    ]);
   const body = JSON.stringify({ webhookId, from: new Date(0), reason });
   const call = request(`${app.adminUrl}/vx.admin.v1.AdminService/Redeliver`, {
     method: "POST",

@@ -3,18 +3,22 @@ import type { ApiCall } from "../../src/api/define-service.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
 import type { Policy } from "../../src/rules/policy.ts";
-import type { IncomingCall } from "../../src/server/call.ts";
+import type { Admitted, Call } from "../../src/server/call.ts";
 import { connectRpcs } from "../../src/server/connect/connect-rpcs.ts";
 import { openRpcs } from "../../src/server/connect/open-rpcs.ts";
 import { directRpcs } from "../../src/server/direct-rpcs.ts";
-import type { Gate } from "../../src/server/gate/gate.ts";
 import { createHandler } from "../../src/server/handler.ts";
 import { badRequestResponses } from "../../src/server/http/bad-request.ts";
 import { bodyBudget, defaultLimits, type Limits } from "../../src/server/http/limits.ts";
 import { Listener } from "../../src/server/http/listener.ts";
 import { OpenCalls } from "../../src/server/http/open-calls.ts";
-import { type CallRecord, Observation } from "../../src/server/observation.ts";
-import { CallServer } from "../../src/server/serve-call.ts";
+import { compose } from "../../src/server/interceptors/chain.ts";
+import { admit, deadline } from "../../src/server/interceptors/deadline.ts";
+import type { AnyInterceptor, Interceptor } from "../../src/server/interceptors/interceptor.ts";
+import { invoke } from "../../src/server/interceptors/invoke.ts";
+import { withEnd } from "../../src/server/interceptors/observe.ts";
+import { read } from "../../src/server/interceptors/read.ts";
+import { validate } from "../../src/server/interceptors/validate.ts";
 import { restServer } from "../../src/server/wire/rest.ts";
 import { type RpcMethod, rpcMethods } from "../../src/server/wire/rpc.ts";
 import { SERVER } from "../../src/store/action.ts";
@@ -34,7 +38,8 @@ export type MountOptions = {
   readonly maxBodyBytes?: number;
   readonly unknownFields?: UnknownFields;
   readonly budget?: BodyBudget;
-  readonly gate?: Gate;
+  /** The stages that admit calls; by default, one that admits every call. */
+  readonly authenticate?: readonly AnyInterceptor[];
   readonly shutdownSignal?: AbortSignal;
   readonly openRoutes?: (router: ConnectRouter) => void;
   readonly limits?: Partial<Limits>;
@@ -51,13 +56,14 @@ export const OPEN: Policy = {
   whileSuspended: true,
 };
 
-/** Admits every call. */
-export const openGate: Gate = async () => ({ actor: SERVER, key: undefined, window: undefined, recheck: async () => undefined });
+/** A stage that admits every call. */
+export function admitting(callerOf: (call: Call) => Partial<Admitted> = () => ({})): Interceptor {
+  return (next) => async (call) => await next(admit(call, { actor: SERVER, recheck: async () => undefined, ...callerOf(call) }));
+}
 
 /** Serves a test service as the product serves its services, with HTTP/1.1 and HTTP/2 on one port. */
 export async function mount({ service }: Pick<TestFile, "service">, options: MountOptions): Promise<Mounted> {
   const ended: Mounted["ended"] = [];
-  const report = ({ rpc, code, failure }: CallRecord) => ended.push({ rpc, code, failure });
   const unimplemented = () => {
     throw new Error("the test does not implement this method");
   };
@@ -71,15 +77,16 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
     policies: new Map(service.methods.map((method) => [method, OPEN])),
     maxBodyBytes: options.maxBodyBytes ?? 1_000_000,
   };
-  const calls = new CallServer({
-    gate: options.gate ?? openGate,
-    budget: options.budget ?? new BodyBudget(bodyBudget),
-    shutdownSignal,
-    observe: (call: IncomingCall, rpc: string) =>
-      new Observation({ call, rpc, route: undefined, trace: undefined, startedAt: performance.now() }, report),
-  });
+  const serve = compose([
+    withEnd((call) => (code) => void ended.push({ rpc: call.method.rpc, code, failure: call.failure })),
+    deadline(shutdownSignal),
+    ...(options.authenticate ?? [admitting()]),
+    read(options.budget ?? new BodyBudget(bodyBudget)),
+    validate(),
+    invoke(),
+  ]);
   const rest = restServer({
-    calls,
+    serve,
     ...limits,
     services: [{ service, unknownFields: options.unknownFields ?? "refuse", methods }],
   });
@@ -94,8 +101,8 @@ export async function mount({ service }: Pick<TestFile, "service">, options: Mou
   const { jsonOptions = {} } = options;
   const served = rpcMethods([{ service, methods: options.methods ?? {} }], { ...limits, jsonOptions });
   const { rpcs, serveStream } = directRpcs(
-    { calls, methods: served, newRequestId, log },
-    new Map([...open, ...connectRpcs(calls, served)]),
+    { serve, methods: served, newRequestId, log },
+    new Map([...open, ...connectRpcs(serve, served)]),
   );
   const handler = createHandler({ rest, rpcs, pages: new Map(), newRequestId, log });
   const listener = new Listener({

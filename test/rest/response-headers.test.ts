@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import type { ApiCall } from "../../src/api/define-service.ts";
-import type { ServiceCall } from "../../src/server/serve-call.ts";
+import type { Call } from "../../src/server/call.ts";
 import { envelope } from "../../src/server/wire/rpc.ts";
 import { type RawRequest, sendHttp1, sendHttp2 } from "../support/raw.ts";
 import { started } from "../support/started.ts";
@@ -14,10 +14,10 @@ test("a header that is set twice has its last value, once", async () => {
   const http = { pattern: { case: "get", value: "/v1/get" } } as never;
   const file = testFile({ Ask: [], Answer: [] }, { Get: { input: "Ask", output: "Answer", http } });
   const Get = async (_request: never, call: ApiCall) => {
-    const { exchange } = call as ServiceCall;
-    exchange.setHeader("ratelimit", "first");
-    exchange.setHeader("x-other", "ratelimit");
-    exchange.setHeader("ratelimit", "second");
+    const served = call as Call;
+    served.setHeader("ratelimit", "first");
+    served.setHeader("x-other", "ratelimit");
+    served.setHeader("ratelimit", "second");
     return {};
   };
   const server = await mount(file, { methods: { get: Get } });

@@ -4,10 +4,12 @@ import { Surface } from "../../gen/vx/options/v1/options_pb.js";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { DomainError, ERRORS, type ErrorStatus, type Reason } from "../../src/domain/errors.ts";
 import type { Lane } from "../../src/domain/lane.ts";
-import { FailedAuthentications } from "../../src/server/gate/failed-authentications.ts";
-import { developerGate } from "../../src/server/gate/gate.ts";
+import { FailedAuthentications } from "../../src/server/credentials/failed-authentications.ts";
+import { authenticateKey } from "../../src/server/interceptors/authenticate-key.ts";
+import { limitRate } from "../../src/server/interceptors/limit-rate.ts";
 import { HttpRuleError } from "../../src/server/rest/http-rule.ts";
 import { restRoutes } from "../../src/server/rest/rest-routes.ts";
+import type { AdmittedKey } from "../../src/store/admit.ts";
 import { bearer } from "../support/protocols.ts";
 import { started } from "../support/started.ts";
 import { https, JSON_BODY, jsonOf } from "./answers.ts";
@@ -184,10 +186,12 @@ describe("errors of the Anthropic surface", () => {
 });
 
 describe("the gate of the Anthropic surface", () => {
-  let admission: Awaited<ReturnType<Parameters<typeof developerGate>[0]["admitter"]["admit"]>>;
+  let admission: Awaited<ReturnType<Parameters<typeof authenticateKey>[0]["admitter"]["admit"]>>;
   const admitter = { admit: async () => admission };
   const failures = new FailedAuthentications(0, Date.now);
-  const mounted = started(() => serve(Surface.ANTHROPIC, { gate: developerGate({ admitter, failures }) }));
+  const mounted = started(() =>
+    serve(Surface.ANTHROPIC, { authenticate: [authenticateKey({ admitter, failures }), limitRate()] }),
+  );
   const call = (headers: Record<string, string>) =>
     send(mounted.url, { path: "/v1/say", headers: { ...JSON_BODY, ...headers }, body: "{}" });
 
@@ -207,7 +211,7 @@ describe("the gate of the Anthropic surface", () => {
   test("a full window is a rate limit error with its headers", async () => {
     admission = {
       outcome: "rate_limited",
-      key: { accountId: "", keyId: "" },
+      key: { accountId: "", keyId: "" } as AdmittedKey,
       window: { limit: 5, remaining: 0, secondsLeft: 9 },
     };
     const answer = await call({ ...bearer(generateKey(0 as Lane, randomBytes).secret), "x-api-key": "any" });

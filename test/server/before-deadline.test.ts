@@ -1,25 +1,58 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { beforeDeadline } from "../../src/server/serve-call.ts";
+import type { Call } from "../../src/server/call.ts";
+import { admit, deadline } from "../../src/server/interceptors/deadline.ts";
+import { SERVER } from "../../src/store/action.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-test("work that takes longer than the deadline is an error, and its late failure is not reported", async () => {
-  const work = Promise.withResolvers<string>();
-  const outcome = beforeDeadline(work.promise, 1_000);
+const ADMITTED = { actor: SERVER, recheck: async () => undefined };
+const LATE = { reason: "deadline_exceeded" };
+
+/** A call with this deadline, that waits for its admission. */
+function serve(remainingMs: number | undefined, admission: Promise<unknown>) {
+  const call = { remainingMs: () => remainingMs, stopDeadline: () => undefined } as Call;
+  const work = Promise.withResolvers<void>();
+  const stage = deadline(new AbortController().signal)(async () => {
+    await admission;
+    admit(call, ADMITTED);
+    await work.promise;
+  });
+  return { outcome: stage(call), call, work };
+}
+
+test("a call whose deadline passes before its admission ends, is not admitted later, and its late failure is not reported", async () => {
+  const admission = Promise.withResolvers<void>();
+  const refused = Promise.withResolvers<void>();
+  const [late, failed] = [serve(1_000, admission.promise), serve(1_000, refused.promise)];
   vi.advanceTimersByTime(1_000);
-  await expect(outcome).rejects.toMatchObject({ reason: "deadline_exceeded" });
-  work.reject(new Error("late"));
+  await expect(late.outcome).rejects.toMatchObject(LATE);
+  await expect(failed.outcome).rejects.toMatchObject(LATE);
+  admission.resolve();
+  refused.reject(new Error("late"));
+  await new Promise(setImmediate);
+  expect(late.call.admitted).toBeUndefined();
 });
 
 test("a deadline that has passed is an error at once", async () => {
-  await expect(beforeDeadline(new Promise(() => undefined), 0)).rejects.toMatchObject({ reason: "deadline_exceeded" });
+  await expect(serve(0, new Promise(() => undefined)).outcome).rejects.toMatchObject(LATE);
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("no timer is left after the work, however it ends", async () => {
-  expect(await beforeDeadline(Promise.resolve("done"), 60_000)).toBe("done");
-  await expect(beforeDeadline(Promise.reject(new Error("refused")), 60_000)).rejects.toThrow("refused");
-  expect(await beforeDeadline(Promise.resolve("done"), undefined)).toBe("done");
+test("after the admission, the deadline does not end the call here", async () => {
+  const { outcome, work } = serve(1_000, Promise.resolve());
+  await new Promise(setImmediate);
+  vi.advanceTimersByTime(60_000);
+  work.resolve();
+  await outcome;
+});
+
+test("no timer is left after a call, however it ends", async () => {
+  for (const remainingMs of [60_000, undefined]) {
+    const done = serve(remainingMs, Promise.resolve());
+    done.work.resolve();
+    await done.outcome;
+    await expect(serve(remainingMs, Promise.reject(new Error("refused"))).outcome).rejects.toThrow("refused");
+  }
   expect(vi.getTimerCount()).toBe(0);
 });

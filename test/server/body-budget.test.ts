@@ -4,10 +4,9 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:h
 import { connect as connectTcp } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
-import type { Gate } from "../../src/server/gate/gate.ts";
 import type { AdmittedKey } from "../../src/store/admit.ts";
 import { testFile } from "../rest/descriptors.ts";
-import { type Mounted, mount, openGate } from "../rest/mount.ts";
+import { admitting, type Mounted, mount } from "../rest/mount.ts";
 
 const BODY_MS = 60_000;
 const LIMIT = 300_000;
@@ -25,18 +24,17 @@ let sessions: ClientHttp2Session[];
 let work: Promise<void>;
 
 /** The key of a call is the name of its account. */
-const gate: Gate = async (call, span) => {
+const authenticate = admitting((call) => {
   const [name] = call.headers("authorization");
-  const key = name === undefined ? undefined : ({ accountId: name } as AdmittedKey);
-  return { ...(await openGate(call, span)), key };
-};
+  return name === undefined ? {} : { key: { accountId: name } as AdmittedKey };
+});
 
 async function start(bodyMs = BODY_MS) {
   work = Promise.resolve();
   budget = new BodyBudget({ maxBytes: LIMIT + 100_000, smallBytes: 100_000, bodyMs });
   server = await mount(file, {
     budget,
-    gate,
+    authenticate: [authenticate],
     maxBodyBytes: 32_000_000,
     methods: {
       measure: async ({ text }: { text: string }) => {

@@ -133,8 +133,8 @@ test("a deadline also ends a call whose body does not arrive", async () => {
   expect(trailers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
 });
 
-test("a deadline that passes in the gate ends the call", async () => {
-  const { url } = await serve({ reply: async () => ({}) }, { gate: () => new Promise(() => undefined) });
+test("a deadline that passes before the admission ends the call", async () => {
+  const { url } = await serve({ reply: async () => ({}) }, { authenticate: [() => () => new Promise(() => undefined)] });
   const answer = call(url, UNARY, { "grpc-timeout": "20m" });
   answer.stream.resume();
   expect((await answer.trailers)["grpc-status"]).toBe(String(Code.DeadlineExceeded));

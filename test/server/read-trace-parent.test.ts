@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { traceHeadersOf } from "../../src/domain/call-trace.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
-import { traceParentOf } from "../../src/server/observation.ts";
+import { traceParentOf } from "../../src/server/interceptors/observe.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";

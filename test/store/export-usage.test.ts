@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
-import { laneOfId, withLane } from "../../src/domain/lane.ts";
+import { type Lane, laneOfId, withLane } from "../../src/domain/lane.ts";
 import { exportLanes, exportMovementsOfLane, exportUsageOfLane } from "../../src/store/export-usage.ts";
+import { registerPrices } from "../../src/store/prices.ts";
 import { TEST_CALLER } from "../support/action.ts";
+import { modelOf } from "../support/samples.ts";
 import { useOwnStore } from "../support/store.ts";
+import { typeIds } from "../support/type-ids.ts";
 
 const store = useOwnStore();
 const LANE = 7;
@@ -44,4 +47,27 @@ test("pieces of any size contain each sum and each movement of the range once, i
   const one = await inPieces(3, IDS[2] as string);
   expect(one.sums).toEqual(whole.sums.filter((text) => text.startsWith("2 ")));
   expect(one.movements).toEqual(["2 1", "2 2"]);
+});
+
+test("the list prices of a sum are those of the highest tier that each of its calls has reached", async () => {
+  const { owner, database } = store;
+  const rates = { ...modelOf().prices, tiers: [{ ...modelOf().prices, input: 500n, aboveInputTokens: 100 }] };
+  const [model] = await registerPrices(database, [{ ...modelOf(), id: "tiered", prices: rates }]);
+  const id = withLane(typeIds.account(), 9 as Lane);
+  await database.call("create_account", TEST_CALLER, 9, id, "test", "free");
+  for (const tier of [0, 99, 100, 101])
+    await owner`
+      INSERT INTO vx.usage_quarters (lane, account_id, quarter, key_id, model, user_id, price_version, price_tier,
+        requests, input, cached_input, cache_write, output, reasoning, images, image_tokens, cost_micros)
+      VALUES (9, ${id}, 10, 'key_1', 'tiered', '', ${model?.priceVersion ?? 0}, ${tier}, 1, 2, 0, 0, 0, 0, 0, 0, 3)`;
+  const shown: unknown[] = [];
+  for await (const rows of exportUsageOfLane(database, 9, { accountId: id, from: 10, to: 12 }, 10))
+    shown.push(...rows.map((row) => [row.price_tier, row.input_list_price]));
+  const { input } = modelOf().prices;
+  expect(shown).toEqual([
+    [0, input],
+    [99, input],
+    [100, 500n],
+    [101, 500n],
+  ]);
 });

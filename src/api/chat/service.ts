@@ -11,38 +11,40 @@ type Chunk = MessageInitShape<typeof StreamChatCompletionResponseSchema>;
 export const chatService = defineService(
   ChatService,
   {
-    createChatCompletion: async ({ meter }, request, call) => {
-      const reply = await meter.complete(call.caller(request), generationRequestOfChat(request));
-      const message = chatReplyOf(reply.output);
-      return {
+    createChatCompletion: {
+      prompt: (_, request) => generationRequestOfChat(request),
+      respond: (reply) => ({
         id: reply.id,
         object: "chat.completion",
         created: BigInt(secondsOfId(reply.id)),
         model: reply.model,
-        choices: [{ index: 0, message, logprobs: NO_LOGPROBS, finishReason: reply.finishReason }],
+        choices: [{ index: 0, message: chatReplyOf(reply.output), logprobs: NO_LOGPROBS, finishReason: reply.finishReason }],
         usage: chatUsageOf(reply),
         balanceMicros: reply.balanceMicros,
-      };
+      }),
     },
-    /** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
-    streamChatCompletion: async function* ({ meter }, request, call) {
-      let head: Pick<Chunk, "id" | "object" | "created" | "model"> | undefined;
-      for await (const piece of meter.stream(call.caller(request), generationRequestOfChat(request))) {
-        const delta = piece.kind === "delta" ? chatDeltaOf(piece.delta) : {};
-        if (!delta) continue;
-        if (!head) delta.role = "assistant";
-        head ??= headOf(piece.kind === "delta" ? piece : piece.reply);
-        if (piece.kind === "delta") {
-          yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS }] };
-          continue;
+    streamChatCompletion: {
+      prompt: (_, request) => generationRequestOfChat(request),
+      /** Sends the pieces, then a chunk with the finish reason, then, if requested, a chunk with the usage. */
+      respond: async function* (pieces, request) {
+        let head: Pick<Chunk, "id" | "object" | "created" | "model"> | undefined;
+        for await (const piece of pieces) {
+          const delta = piece.kind === "delta" ? chatDeltaOf(piece.delta) : {};
+          if (!delta) continue;
+          if (!head) delta.role = "assistant";
+          head ??= headOf(piece.kind === "delta" ? piece : piece.reply);
+          if (piece.kind === "delta") {
+            yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS }] };
+            continue;
+          }
+          const { reply } = piece;
+          const { finishReason } = reply;
+          yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS, finishReason }] };
+          if (request.streamOptions?.includeUsage) {
+            yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
+          }
         }
-        const { reply } = piece;
-        const { finishReason } = reply;
-        yield { ...head, choices: [{ index: 0, delta, logprobs: NO_LOGPROBS, finishReason }] };
-        if (request.streamOptions?.includeUsage) {
-          yield { ...head, choices: [], usage: chatUsageOf(reply), balanceMicros: reply.balanceMicros };
-        }
-      }
+      },
     },
   },
   CHAT,

@@ -32,14 +32,13 @@ import { presentOptions } from "../request-values.ts";
 import { deltaOf, messageOf, summaryOf } from "./reply.ts";
 
 export const generateService = defineService(GenerateService, {
-  generate: async ({ meter }, request, call) => {
-    const caller = call.caller(request);
-    const reply = await meter.complete(caller, generationRequestOf(request));
-    return { ...summaryOf(reply), message: messageOf(reply.output) };
+  generate: {
+    prompt: (_, request) => generationRequestOf(request),
+    respond: (reply) => ({ ...summaryOf(reply), message: messageOf(reply.output) }),
   },
-  streamGenerate: ({ meter }, request, call) => {
-    const open = async () => meter.stream(call.caller(request), generationRequestOf(request));
-    return new MappedStream(open, messageOfPiece);
+  streamGenerate: {
+    prompt: (_, request) => generationRequestOf(request),
+    respond: (pieces) => new MappedStream(pieces, messageOfPiece),
   },
   quoteGenerate: async ({ meter }, request, { key, signal }) => {
     const quote = await meter.quote(generationRequestOf(request), { key, signal });
@@ -174,21 +173,16 @@ function reasoningOf({ text, signature, encrypted }: ReasoningMessage): Reasonin
 
 type Result<Value> = IteratorResult<Value, undefined>;
 
-const END = { done: true, value: undefined } as const;
-
 /**
- * A stream that the first read opens, with each of its values mapped. Not an async generator: for each value, that
- * creates three promises more, and saves its variables in an object that other streams have displaced from the cache.
+ * A stream whose values are mapped. Not an async generator: for each value, that creates three promises more, and saves its variables in
+ * an object that other streams have displaced from the cache.
  */
 export class MappedStream<From, To> implements AsyncIterableIterator<To, undefined> {
-  readonly #open: () => Promise<AsyncIterator<From, undefined>>;
+  readonly #source: AsyncIterator<From, undefined>;
   readonly #map: (value: From) => To;
-  #opening: Promise<AsyncIterator<From, undefined>> | undefined;
-  #source: AsyncIterator<From, undefined> | undefined;
-  #isStopped = false;
 
-  constructor(open: () => Promise<AsyncIterator<From, undefined>>, map: (value: From) => To) {
-    this.#open = open;
+  constructor(source: AsyncIterator<From, undefined>, map: (value: From) => To) {
+    this.#source = source;
     this.#map = map;
   }
 
@@ -197,22 +191,13 @@ export class MappedStream<From, To> implements AsyncIterableIterator<To, undefin
   }
 
   next(): Promise<Result<To>> {
-    return this.#source && !this.#isStopped ? this.#source.next().then(this.#onResult) : this.#readFirst();
+    return this.#source.next().then(this.#onResult);
   }
 
   /** Called by a reader that stops before the end. */
   async return(): Promise<IteratorReturnResult<undefined>> {
-    this.#isStopped = true;
-    const source = await this.#opening?.catch(() => undefined);
-    await source?.return?.();
-    return END;
-  }
-
-  async #readFirst(): Promise<Result<To>> {
-    if (this.#isStopped) return END;
-    this.#opening ??= this.#open();
-    this.#source = await this.#opening;
-    return await this.next();
+    await this.#source.return?.();
+    return { done: true, value: undefined };
   }
 
   readonly #onResult = (result: Result<From>): Result<To> | Promise<Result<To>> => {

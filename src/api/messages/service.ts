@@ -7,13 +7,13 @@ import { generationRequestOfCount, generationRequestOfMessage } from "./request.
 export const messagesService = defineService(
   MessagesService,
   {
-    createMessage: async ({ meter }, request, call) => {
-      const caller = call.caller(request);
-      return messageOf(await meter.complete(caller, await generationRequestOfMessage(request)));
+    createMessage: {
+      prompt: (_, request) => generationRequestOfMessage(request),
+      respond: messageOf,
     },
-    streamMessage: async function* ({ meter }, request, call) {
-      const caller = call.caller(request);
-      yield* messageEvents(meter.stream(caller, await generationRequestOfMessage(request)));
+    streamMessage: {
+      prompt: (_, request) => generationRequestOfMessage(request),
+      respond: messageEvents,
     },
     countTokens: async ({ meter }, request, { key, signal }) => {
       const { accountId } = key;

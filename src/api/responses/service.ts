@@ -9,33 +9,34 @@ import { generationRequestOfResponses, includesEncryptedReasoning } from "./requ
 export const responsesService = defineService(
   ResponsesService,
   {
-    createResponse: async ({ meter }, request, call) => {
-      const generationRequest = generationRequestOfResponses(request);
-      const isEncryptedIncluded = includesEncryptedReasoning(request);
-      const settings = settingsOf(request, generationRequest.options);
-      const reply = await meter.complete(call.caller(request), generationRequest);
-      const options = { isIncomplete: isIncomplete(reply), isEncryptedIncluded };
-      return finishedResponse(reply, itemsOf(reply.id, reply.output, options), settings);
+    createResponse: {
+      prompt: (_, request) => generationRequestOfResponses(request),
+      respond: (reply, request, { options }) => {
+        const shown = { isIncomplete: isIncomplete(reply), isEncryptedIncluded: includesEncryptedReasoning(request) };
+        return finishedResponse(reply, itemsOf(reply.id, reply.output, shown), settingsOf(request, options));
+      },
     },
-    /** An error before the first event is an ordinary response; after it, the response fails. */
-    streamResponse: async function* ({ meter }, request, call) {
-      const generationRequest = generationRequestOfResponses(request);
-      const isEncryptedIncluded = includesEncryptedReasoning(request);
-      const settings = settingsOf(request, generationRequest.options);
-      let events: ResponseEvents | undefined;
-      try {
-        for await (const piece of meter.stream(call.caller(request), generationRequest)) {
-          if (!events) {
-            const { id: generationId, model } = piece.kind === "delta" ? piece : piece.reply;
-            events = new ResponseEvents({ generationId, model, settings, isEncryptedIncluded });
-            yield* events.start();
+    streamResponse: {
+      prompt: (_, request) => generationRequestOfResponses(request),
+      /** An error before the first event is an ordinary response; after it, the response fails. */
+      respond: async function* (pieces, request, { options }) {
+        const isEncryptedIncluded = includesEncryptedReasoning(request);
+        const settings = settingsOf(request, options);
+        let events: ResponseEvents | undefined;
+        try {
+          for await (const piece of pieces) {
+            if (!events) {
+              const { id: generationId, model } = piece.kind === "delta" ? piece : piece.reply;
+              events = new ResponseEvents({ generationId, model, settings, isEncryptedIncluded });
+              yield* events.start();
+            }
+            yield* piece.kind === "delta" ? events.append(piece.delta) : events.end(piece.reply);
           }
-          yield* piece.kind === "delta" ? events.append(piece.delta) : events.end(piece.reply);
+        } catch (error) {
+          if (events) yield events.failed(error);
+          throw error;
         }
-      } catch (error) {
-        if (events) yield events.failed(error);
-        throw error;
-      }
+      },
     },
   },
   RESPONSES,

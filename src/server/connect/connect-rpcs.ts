@@ -15,11 +15,11 @@ import type { BodyShare } from "../../codec/body-budget.ts";
 import { decode } from "../../codec/decode.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { SMALL_BODY_BYTES } from "../../rules/limits.ts";
-import { Exchange } from "../call.ts";
+import { Call } from "../call.ts";
 import { fromRequestError, toConnectError } from "../errors/connect-error.ts";
 import { setErrorHeaders } from "../errors/http-error.ts";
 import { type HttpRequest, type HttpResponse, type ServePath, stopBody } from "../http/message.ts";
-import type { CallServer } from "../serve-call.ts";
+import type { Serve } from "../interceptors/interceptor.ts";
 import { connectUnary } from "../wire/connect.ts";
 import { formatOf } from "../wire/formats.ts";
 import { sendRpcRefusal } from "../wire/refusal.ts";
@@ -40,7 +40,7 @@ import { isRpcRefused, setRpcHeaders, universalRequest, webHeaders, writeUnivers
  * Serves every form of a call over gRPC, gRPC-Web and Connect, by the path of each method. Connect gets an empty message and
  * the outcome of the call, checks the protocol and encodes the response.
  */
-export function connectRpcs(calls: CallServer, methods: readonly RpcMethod[]): Map<string, ServePath> {
+export function connectRpcs(serve: Serve, methods: readonly RpcMethod[]): Map<string, ServePath> {
   const router = createConnectRouter({
     acceptCompression,
     // Connect itself only reads the query of a GET.
@@ -62,22 +62,22 @@ export function connectRpcs(calls: CallServer, methods: readonly RpcMethod[]): M
         setRpcHeaders(response, requestId);
         if (isRpcRefused(handler, request, response)) return;
         const method = methods[index] as RpcMethod;
-        return calls.serve(new ConnectExchange(handler, method, request, response, requestId));
+        return serve(new ConnectCall(handler, method, request, response, requestId));
       },
     ]),
   );
 }
 
-const exchangeKey: ContextKey<ConnectExchange | undefined> = createContextKey<ConnectExchange | undefined>(undefined);
+const exchangeKey: ContextKey<ConnectCall | undefined> = createContextKey<ConnectCall | undefined>(undefined);
 
-function exchangeOf(values: ContextValues): ConnectExchange {
+function exchangeOf(values: ContextValues): ConnectCall {
   const exchange = values.get(exchangeKey);
   if (!exchange) throw new Error("the call was not created by connectRpcs");
   return exchange;
 }
 
 /** A call whose response Connect encodes. */
-class ConnectExchange extends Exchange<RpcMethod> {
+class ConnectCall extends Call<RpcMethod> {
   readonly #handler: UniversalHandler;
   readonly #format: RpcFormat;
   readonly #request: HttpRequest;

@@ -15,7 +15,7 @@ import { SMALL_BODY_BYTES } from "../../rules/limits.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { HttpRequest, HttpResponse, ServePath } from "../http/message.ts";
 import type { OpenCalls } from "../http/open-calls.ts";
-import { RunningCalls } from "../serve-call.ts";
+import { RunningCalls } from "../interceptors/deadline.ts";
 import { sendRpcRefusal } from "../wire/refusal.ts";
 import { abortOnClose, isRpcRefused, setRpcHeaders, universalRequest, webHeaders, writeUniversal } from "./universal.ts";
 

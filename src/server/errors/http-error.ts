@@ -1,7 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { writerOf } from "../../codec/json/writer.ts";
 import { type DomainError, ERRORS, type ErrorStatus } from "../../domain/errors.ts";
-import { RateLimitError, ScopeError, setRateHeaders } from "../gate/gate.ts";
 import { type HeaderSink, type HttpResponse, sendJson } from "../http/message.ts";
 import { errorDetails, fromRequestError } from "./connect-error.ts";
 
@@ -89,9 +88,6 @@ export function sendError(response: HttpResponse, error: unknown, requestId: str
 export function setErrorHeaders(response: HeaderSink, error: DomainError): void {
   const { shouldRetry } = error;
   const { status } = ERRORS[error.reason];
-  if (error instanceof RateLimitError || error instanceof ScopeError) {
-    if (error.window) setRateHeaders(response, error.window);
-  }
   if (status === 401) response.setHeader("www-authenticate", "Bearer");
   if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(error.retryAfterSeconds));
   if (shouldRetry !== undefined) response.setHeader("x-should-retry", String(shouldRetry));

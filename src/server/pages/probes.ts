@@ -1,7 +1,6 @@
-import { credentialsOf } from "../call.ts";
+import { type Credentials, credentialsOf } from "../call.ts";
 import type { Readiness } from "../connect/health.ts";
 import { sendError } from "../errors/http-error.ts";
-import type { Credentials } from "../gate/bearer.ts";
 import { type ServePath, send } from "../http/message.ts";
 
 /** /livez: the process answers. /readyz: it can take calls. */

@@ -7,7 +7,7 @@ import {
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
-import type { MethodFunction, RequestCheck } from "../../api/define-service.ts";
+import type { BoundMethod, RequestCheck } from "../../api/define-service.ts";
 import { type Reader, Readers, type UnknownFields } from "../../codec/json/reader.ts";
 import { fieldWriterOf, type Writer, writerOf } from "../../codec/json/writer.ts";
 import { KEY_PREFIX } from "../../domain/credentials.ts";
@@ -45,7 +45,7 @@ export type RestService = {
   readonly service: DescService;
   readonly unknownFields: UnknownFields;
   readonly checks?: Readonly<Record<string, RequestCheck>>;
-  readonly methods: Readonly<Record<string, MethodFunction>>;
+  readonly methods: Readonly<Record<string, BoundMethod>>;
 };
 
 type SharedRoute = {

@@ -8,15 +8,7 @@ import {
   parseTimeout,
 } from "@connectrpc/connect/protocol-connect";
 import { type HttpRequest, type HttpResponse, stopBody } from "../http/message.ts";
-import {
-  COMPRESSED,
-  type LastFrame,
-  RpcExchange,
-  type RpcFormat,
-  type RpcFormats,
-  type RpcMethod,
-  withEncodings,
-} from "./rpc.ts";
+import { COMPRESSED, type LastFrame, RpcCall, type RpcFormat, type RpcFormats, type RpcMethod, withEncodings } from "./rpc.ts";
 
 const UNARY = {
   protocol: "connect",
@@ -29,7 +21,7 @@ const UNARY = {
 
 export const connectUnary: RpcFormats = withEncodings(UNARY, "application/");
 
-/** FramedExchange serves the calls. */
+/** FramedCall serves the calls. */
 export const connectStream: RpcFormats = withEncodings(
   {
     ...UNARY,
@@ -50,7 +42,7 @@ function endOfStream(error: ConnectError | undefined, trailers: Record<string, s
 }
 
 /** A unary call over Connect: an ordinary HTTP request and response. */
-export class ConnectUnaryExchange extends RpcExchange {
+export class ConnectUnaryCall extends RpcCall {
   readonly #request: HttpRequest;
   // TypeScript cannot call the methods of the union: the two response types declare them differently.
   readonly #response: ServerResponse;

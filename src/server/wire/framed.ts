@@ -1,10 +1,10 @@
 import type { ServerResponse } from "node:http";
 import type { ConnectError } from "@connectrpc/connect";
 import { type HttpRequest, type HttpResponse, stopBody } from "../http/message.ts";
-import { envelope, type LastFrame, RpcExchange, type RpcFormat, type RpcMethod } from "./rpc.ts";
+import { envelope, type LastFrame, RpcCall, type RpcFormat, type RpcMethod } from "./rpc.ts";
 
 /** A call over gRPC-Web, or a stream over Connect: the last of the envelopes contains the status and the trailers. */
-export class FramedExchange extends RpcExchange {
+export class FramedCall extends RpcCall {
   readonly #request: HttpRequest;
   // TypeScript cannot call the methods of the union: the two response types declare them differently.
   readonly #response: ServerResponse;

@@ -4,7 +4,7 @@ import { trailerFlag, trailerSerialize } from "@connectrpc/connect/protocol-grpc
 import { GRPC } from "./grpc.ts";
 import { type LastFrame, type RpcFormats, withEncodings } from "./rpc.ts";
 
-/** As gRPC, with the trailers in the body. FramedExchange serves the calls. */
+/** As gRPC, with the trailers in the body. FramedCall serves the calls. */
 export const grpcWeb: RpcFormats = withEncodings(
   { ...GRPC, protocol: "grpc-web", lastFrame: trailersFrame },
   "application/grpc-web+",

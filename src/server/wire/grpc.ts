@@ -3,7 +3,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { BodySource } from "../../codec/body.ts";
 import type { RequestHead } from "../http/message.ts";
-import { envelope, RpcExchange, type RpcFormat, type RpcFormats, type RpcMethod, withEncodings } from "./rpc.ts";
+import { envelope, RpcCall, type RpcFormat, type RpcFormats, type RpcMethod, withEncodings } from "./rpc.ts";
 
 /** The protocol; also that of gRPC-Web, but for the trailers. */
 export const GRPC = {
@@ -20,7 +20,7 @@ export const grpc: RpcFormats = withEncodings(GRPC, "application/grpc+");
 const OK_STATUS = { "grpc-status": "0" };
 
 /** A call over gRPC, on an HTTP/2 stream: messages in envelopes, the status in the trailers. */
-export class GrpcExchange extends RpcExchange {
+export class GrpcCall extends RpcCall {
   readonly #stream: ServerHttp2Stream;
   #status: Record<string, string> = OK_STATUS;
 

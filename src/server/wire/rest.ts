@@ -13,11 +13,12 @@ import type { Steps } from "../../codec/steps.ts";
 import type { DomainError } from "../../domain/errors.ts";
 import type { Policy } from "../../rules/policy.ts";
 import type { HttpRoute } from "../../telemetry/telemetry.ts";
-import { Exchange, type PrepareOptions, type ServedMethod } from "../call.ts";
+import { Call, type PrepareOptions, type ServedMethod } from "../call.ts";
 import { ensureDomainError, fromRequestError } from "../errors/connect-error.ts";
 import { errorStatus, setErrorHeaders } from "../errors/http-error.ts";
 import { varyWith } from "../http/cors.ts";
 import { type HttpRequest, type HttpResponse, isClosed, pathOf, stopBody, untilWritable, writePieces } from "../http/message.ts";
+import type { Serve } from "../interceptors/interceptor.ts";
 import { bindPath, bindQuery } from "../rest/address-fields.ts";
 import type { HttpBinding } from "../rest/http-rule.ts";
 import { prefers } from "../rest/other-forms.ts";
@@ -34,10 +35,9 @@ import {
 } from "../rest/rest-routes.ts";
 import { eventText, type RestSurface } from "../rest/surfaces.ts";
 import { describeUnsupported } from "../rest/unsupported-apis.ts";
-import type { CallServer } from "../serve-call.ts";
 import { chooseEncoding, compress, compressPieces, type Encoding, MIN_COMPRESSED_BYTES } from "./compress.ts";
 
-type RestOptions = PrepareOptions & { readonly calls: CallServer; readonly services: readonly RestService[] };
+type RestOptions = PrepareOptions & { readonly serve: Serve; readonly services: readonly RestService[] };
 
 export type RestServer = {
   /** Whether REST serves the path, known or not. */
@@ -54,7 +54,7 @@ export function restServer(options: RestOptions): RestServer {
   return {
     serve: (request, response, path, requestId) => {
       const match = findRestRoute(routes, request.method ?? "", path, request.headers);
-      return options.calls.serve(new RestExchange(match, request, response, requestId));
+      return options.serve(new RestCall(match, request, response, requestId));
     },
     serves: (path) =>
       above.some((start) => path.startsWith(start) && (path.length === start.length || path[start.length] === "/")),
@@ -92,7 +92,7 @@ export const KEEP_ALIVE_MS = 15_000;
 type Typed = Message & { readonly type: string };
 
 /** A call over REST, on node:http and node:http2. For speed it creates no Headers. REST has no deadlines. */
-class RestExchange extends Exchange {
+class RestCall extends Call {
   readonly protocol = "rest";
   readonly #match: RouteMatch;
   readonly #surface: RestSurface;
@@ -356,11 +356,11 @@ class RestExchange extends Exchange {
 /** Reads the messages of a stream, until the signal of an open stream aborts, even if the service is still running. */
 class EventReader {
   readonly #messages: AsyncIterator<unknown>;
-  readonly #exchange: Exchange;
+  readonly #exchange: Call;
   #signal: AbortSignal | undefined;
   #reject: (reason: unknown) => void = () => undefined;
 
-  constructor(messages: AsyncIterable<unknown>, exchange: Exchange) {
+  constructor(messages: AsyncIterable<unknown>, exchange: Call) {
     this.#messages = messages[Symbol.asyncIterator]();
     this.#exchange = exchange;
   }

@@ -3,7 +3,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { type Compression, compressionNegotiate } from "@connectrpc/connect/protocol";
 import type { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import type { MethodFunction } from "../../api/define-service.ts";
+import type { BoundMethod } from "../../api/define-service.ts";
 import { type BodyLimits, type BodySource, CallerDisconnected, decompress, freeBytes, readBytes } from "../../codec/body.ts";
 import type { BodyShare } from "../../codec/body-budget.ts";
 import { decode } from "../../codec/decode.ts";
@@ -11,7 +11,7 @@ import { Readers } from "../../codec/json/reader.ts";
 import { hasLongList } from "../../codec/json/writer.ts";
 import { joinShort, lengthOf, type Parts, piecesOf } from "../../codec/message-parts.ts";
 import { DomainError } from "../../domain/errors.ts";
-import { type Channel, Exchange, type PrepareOptions, prepareMethod, type ServedMethod } from "../call.ts";
+import { Call, type Channel, type PrepareOptions, prepareMethod, type ServedMethod } from "../call.ts";
 import { toConnectError } from "../errors/connect-error.ts";
 import { setErrorHeaders } from "../errors/http-error.ts";
 import { type RequestHead, untilWritable, writePieces } from "../http/message.ts";
@@ -56,7 +56,7 @@ type RpcOptions = PrepareOptions & { readonly jsonOptions?: RpcMethod["jsonOptio
 export function rpcMethods(
   services: readonly {
     readonly service: DescService;
-    readonly methods: Readonly<Record<string, MethodFunction>>;
+    readonly methods: Readonly<Record<string, BoundMethod>>;
   }[],
   options: RpcOptions,
 ): RpcMethod[] {
@@ -113,7 +113,7 @@ export function isKnownEncoding(name: string | string[] | undefined): boolean {
 }
 
 /** A call over gRPC, gRPC-Web or Connect that is served without Connect. */
-export abstract class RpcExchange extends Exchange<RpcMethod> {
+export abstract class RpcCall extends Call<RpcMethod> {
   declare readonly request: RequestHead & BodySource;
   readonly format: RpcFormat;
   /** Written at once, with the first message. */

@@ -10,8 +10,8 @@ import { operatorServices } from "../../../src/api/services.ts";
 import { fingerprintOf, generateOperatorToken } from "../../../src/domain/credentials.ts";
 import { ROLES, type Role } from "../../../src/domain/operator.ts";
 import { policyOf } from "../../../src/rules/policy.ts";
-import type { IncomingCall } from "../../../src/server/call.ts";
-import { operatorGate } from "../../../src/server/gate/gate.ts";
+import type { Call } from "../../../src/server/call.ts";
+import { authenticateOperator } from "../../../src/server/interceptors/authenticate-operator.ts";
 import { QUICKEST } from "../../support/any-method.ts";
 import { OPERATOR_TOKEN, useOwnApp } from "../../support/app.ts";
 import { dumpTables } from "../../support/database.ts";
@@ -225,14 +225,15 @@ describe("operators with tokens of their own", () => {
   test("a stream of an operator who no longer has the role ends", async () => {
     const operator = { kind: "operator" as const, id: "op_1", name: "ada", role: "finance" as Role };
     const logged: string[] = [];
-    const gate = operatorGate({
+    const authenticate = authenticateOperator({
       authenticate: async () => operator,
       logRefusal: async (_call, _operator, { reason }) => void logged.push(reason),
     });
-    const { recheck } = await gate({ policy: policyOf(AdminService.method.exportUsage) } as IncomingCall, undefined);
-    await recheck();
+    const call = { policy: policyOf(AdminService.method.exportUsage), setHeader: () => undefined } as unknown as Call;
+    await authenticate(async () => undefined)(call);
+    await call.admitted?.recheck();
     operator.role = "support";
-    await expect(recheck()).rejects.toMatchObject({ reason: "insufficient_role" });
+    await expect(call.admitted?.recheck()).rejects.toMatchObject({ reason: "insufficient_role" });
     expect(logged).toEqual(["insufficient_role"]);
   });
 

@@ -10,8 +10,7 @@ import {
 import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
 import { type Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { ApiCall } from "../../../src/api/define-service.ts";
-import type { Exchange } from "../../../src/server/call.ts";
-import type { ServiceCall } from "../../../src/server/serve-call.ts";
+import type { Call } from "../../../src/server/call.ts";
 import { createUntyped, messageType } from "../descriptors.ts";
 
 const PACKAGE = "connectrpc.conformance.v1";
@@ -190,17 +189,17 @@ function setHeaders(definition: Definition | undefined, context: Context): void 
 }
 
 /** A call with trailers, which REST does not have. */
-type RpcExchange = Exchange & { setTrailer(name: string, value: string): void };
+type RpcCall = Call & { setTrailer(name: string, value: string): void };
 
-function exchangeOf(call: ApiCall): RpcExchange {
-  return (call as ServiceCall).exchange as RpcExchange;
+function exchangeOf(call: ApiCall): RpcCall {
+  return call as unknown as RpcCall;
 }
 
 function connectContext(context: HandlerContext): Context {
   return { ...context, query: undefined };
 }
 
-function contextOf(exchange: Exchange): Context {
+function contextOf(exchange: Call): Context {
   const { request, target } = exchange;
   const requestHeader = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
@@ -216,7 +215,7 @@ function contextOf(exchange: Exchange): Context {
   };
 }
 
-function setResponseHeaders(exchange: RpcExchange, { responseHeader, responseTrailer }: Context): void {
+function setResponseHeaders(exchange: RpcCall, { responseHeader, responseTrailer }: Context): void {
   for (const [name, value] of responseHeader) exchange.setHeader(name, value);
   for (const [name, value] of responseTrailer) exchange.setTrailer(name, value);
 }

@@ -377,6 +377,10 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "the key is logged",
     under: "none",
-    code: { file: "src/server/gate/bearer.ts", find: "return match[1];", put: "console.error(match[1]); return match[1];" },
+    code: {
+      file: "src/server/credentials/bearer.ts",
+      find: "return match[1];",
+      put: "console.error(match[1]); return match[1];",
+    },
   },
 ];

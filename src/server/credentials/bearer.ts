@@ -1,15 +1,12 @@
 import { KEY_PREFIX } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { IncomingCall } from "../call.ts";
-
-/** What authentication reads of a request. */
-export type Credentials = Pick<IncomingCall, "target" | "headers" | "remoteAddress">;
+import type { Call } from "../call.ts";
 
 /** A key as it was sent, not yet checked, and its header. */
 export type SentKey = { readonly value: string; readonly header: "Authorization" | "x-api-key" };
 
 /** The key of a call. Where the header `x-api-key` is accepted, a Bearer token applies if both are sent. */
-export function sentKeyOf(call: Pick<IncomingCall, "target" | "headers" | "acceptsKeyHeader">): SentKey {
+export function sentKeyOf(call: Pick<Call, "target" | "headers" | "acceptsKeyHeader">): SentKey {
   if (!call.acceptsKeyHeader || call.headers("authorization").length > 0)
     return { value: bearerCredential(call), header: "Authorization" };
   refuseKeyInAddress(call);
@@ -26,7 +23,7 @@ export function sentKeyOf(call: Pick<IncomingCall, "target" | "headers" | "accep
 }
 
 /** The credential of the call's one Authorization header. */
-export function bearerCredential(call: Pick<IncomingCall, "target" | "headers">): string {
+export function bearerCredential(call: Pick<Call, "target" | "headers">): string {
   refuseKeyInAddress(call);
   const [header, ...others] = call.headers("authorization");
   if (header === undefined) throw missingKey(call);
@@ -42,7 +39,7 @@ export function bearerCredential(call: Pick<IncomingCall, "target" | "headers">)
   return match[1];
 }
 
-function refuseKeyInAddress(call: Pick<IncomingCall, "target">): void {
+function refuseKeyInAddress(call: Pick<Call, "target">): void {
   if (call.target.includes(KEY_PREFIX)) {
     throw new DomainError("invalid_api_key", {
       message:
@@ -52,7 +49,7 @@ function refuseKeyInAddress(call: Pick<IncomingCall, "target">): void {
 }
 
 /** Anthropic's clients send their key in another header by default. */
-function missingKey(call: Pick<IncomingCall, "headers">): DomainError {
+function missingKey(call: Pick<Call, "headers">): DomainError {
   if (call.headers("x-api-key").length === 0) return new DomainError("missing_api_key");
   return new DomainError("missing_api_key", {
     message:

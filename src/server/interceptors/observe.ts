@@ -1,101 +1,20 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
-import type { StartedGeneration } from "../billing/generation-request.ts";
-import { type CallTrace, ForwardedTrace, type TraceParent } from "../domain/call-trace.ts";
-import { redactKeys } from "../domain/credentials.ts";
-import { DomainError, ERRORS } from "../domain/errors.ts";
-import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
-import type { FailedCall } from "../store/failures.ts";
-import type { Log } from "../telemetry/log.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
-import type { HttpRoute, ServerTrace, StartTrace } from "../telemetry/telemetry.ts";
-import type { IncomingCall } from "./call.ts";
-import { ensureDomainError, toConnectError } from "./errors/connect-error.ts";
-import { type Admitted, GateError } from "./gate/gate.ts";
+import { CallerDisconnected } from "../../codec/body.ts";
+import { ForwardedTrace, type TraceParent } from "../../domain/call-trace.ts";
+import { redactKeys } from "../../domain/credentials.ts";
+import { DomainError, ERRORS } from "../../domain/errors.ts";
+import { inputTokensOf, outputTokensOf } from "../../domain/usage.ts";
+import type { FailedCall } from "../../store/failures.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import type { ServerTrace, StartTrace } from "../../telemetry/telemetry.ts";
+import type { Call } from "../call.ts";
+import { ensureDomainError, fromRequestError, toConnectError } from "../errors/connect-error.ts";
+import { GateError } from "./authenticate-key.ts";
+import type { Interceptor } from "./interceptor.ts";
 
-/** Starts the observation of a call. */
-export type Observe = (call: IncomingCall, rpc: string, route?: HttpRoute) => Observation;
-
-/** Collects the record of one call while it runs. No stage of the call reads it, except its trace and whether it failed. */
-export class Observation {
-  /** Undefined if the caller names no trace and this server exports none. */
-  readonly trace: CallTrace | undefined;
-  /** By performance.now(). */
-  readonly startedAt: number;
-  readonly #call: IncomingCall;
-  readonly #route: HttpRoute | undefined;
-  readonly #report: (record: CallRecord) => void;
-  #rpc: string;
-  #admitted: Admitted | undefined;
-  #model: string | undefined;
-  #generation: StartedGeneration | undefined;
-  #change: ChangedByOperator | undefined;
-  #failure: unknown;
-
-  constructor(start: ObservationStart, report: (record: CallRecord) => void) {
-    this.trace = start.trace;
-    this.startedAt = start.startedAt;
-    this.#call = start.call;
-    this.#rpc = start.rpc;
-    this.#route = start.route;
-    this.#report = report;
-  }
-
-  get hasFailed(): boolean {
-    return this.#failure !== undefined;
-  }
-
-  setRpc(rpc: string): void {
-    this.#rpc = rpc;
-  }
-
-  setAdmitted(admitted: Admitted): void {
-    this.#admitted = admitted;
-  }
-
-  setModel(model: string | undefined): void {
-    this.#model = model;
-  }
-
-  setGeneration(generation: StartedGeneration): void {
-    this.#generation = generation;
-  }
-
-  setChange(change: ChangedByOperator): void {
-    this.#change = change;
-  }
-
-  setFailure(failure: unknown): void {
-    this.#failure = failure;
-  }
-
-  /** Call this once, with the code that was sent; a failure determines the code if there is one. */
-  end(code: Code | 0): void {
-    const endedAtMs = performance.now();
-    this.#report({
-      call: this.#call,
-      rpc: this.#rpc,
-      route: this.#route,
-      trace: this.trace,
-      admitted: this.#admitted,
-      model: this.#model,
-      generation: this.#generation,
-      change: this.#change,
-      failure: this.#failure,
-      code,
-      endedAtMs,
-      seconds: (endedAtMs - this.startedAt) / 1000,
-    });
-  }
-}
-
-type ObservationStart = Pick<Observation, "trace" | "startedAt"> & {
-  readonly call: IncomingCall;
-  readonly rpc: string;
-  readonly route: HttpRoute | undefined;
-};
-
-type ObserverOptions = {
+export type ObserverOptions = {
   readonly log: Log;
   readonly metrics: Metrics;
   /** Undefined if this server exports no traces. */
@@ -105,44 +24,80 @@ type ObserverOptions = {
 };
 
 /**
- * Counts, logs and traces each finished call: its key, what it used, how it ended, how long it took. The log line and
- * the span of a metered call wait for its settlement, which may come after the caller disconnects.
+ * Sends the error of a call. Counts, logs and traces each finished call: its key, what it used, how it ended, how long it took. The log
+ * line and the span of a metered call wait for its settlement, which may come after the caller disconnects.
  */
-export function createObserver({ log, metrics, startTrace, recordFailure }: ObserverOptions): Observe {
-  return (call, rpc, route) => {
-    const startedAt = performance.now();
+export function observe({ log, metrics, startTrace, recordFailure }: ObserverOptions): Interceptor {
+  return withEnd((call) => {
     const parent = traceParentOf(call);
-    const exported = startTrace?.(parent, startedAt);
-    const trace = exported ?? (parent && new ForwardedTrace(parent));
-    return new Observation({ call, rpc, route, trace, startedAt }, (record) => {
+    const exported = startTrace?.(parent, call.startedAt);
+    call.trace = exported ?? (parent && new ForwardedTrace(parent));
+    return (sent) => {
+      const endedAtMs = performance.now();
+      const record = { call, sent, endedAtMs, seconds: (endedAtMs - call.startedAt) / 1000 };
       const code = codeNameOf(record);
       countCall(metrics, record, code);
       const finish = () => {
-        if (record.generation) countCharge(metrics, record);
+        if (call.generation) countCharge(metrics, call);
         writeCallLine(log, record, code);
         const failed = code === "ok" ? undefined : failedCallOf(record);
         if (failed) recordFailure?.(failed);
         if (exported) endTrace(exported, record, code);
       };
-      if (record.generation) record.generation.onSettled(finish);
+      if (call.generation) call.generation.onSettled(finish);
       else finish();
-    });
+    };
+  });
+}
+
+/** Sends the error of a call; `start` returns what is called with the code of the response, which a failure of the call determines. */
+export function withEnd(start: (call: Call) => (sent: Code | 0) => void): Interceptor {
+  return (next) => async (call) => {
+    const end = start(call);
+    let sent: Code | 0 = 0;
+    try {
+      await next(call);
+      if (!call.headersSent) throw new CallerDisconnected();
+    } catch (error) {
+      sent = await sendFailure(call, error);
+    } finally {
+      if (call.abortError) call.failure = call.abortError;
+      end(sent);
+    }
   };
 }
 
+/** Sends an error, once; returns the code for the log if the failure itself does not have it. */
+async function sendFailure(call: Call, error: unknown): Promise<Code | 0> {
+  if (call.abortError) return 0;
+  if (error instanceof CallerDisconnected) return Code.Canceled;
+  const known = error instanceof ConnectError ? error : fromRequestError(error);
+  call.failure = known;
+  await call.sendError(known);
+  return 0;
+}
+
+/** A finished call, as the log, the metrics and the trace show it. */
+type CallRecord = {
+  readonly call: Call;
+  readonly sent: Code | 0;
+  readonly endedAtMs: number;
+  readonly seconds: number;
+};
+
 /** Undefined if the call is not metered, has a ledger row, or has a key that does not exist. */
-function failedCallOf(record: CallRecord): FailedCall | undefined {
-  const { call, route, admitted, failure, generation } = record;
+function failedCallOf({ call, seconds }: CallRecord): FailedCall | undefined {
+  const { route, admitted, failure, generation } = call;
   const key = admitted?.key ?? (failure instanceof GateError ? failure.key : undefined);
   if (!key || !call.policy.metered || generation?.charge) return undefined;
   return {
     accountId: key.accountId,
     keyId: key.keyId,
-    method: route ? `${route.verb} ${route.path}` : record.rpc,
-    model: record.model ?? "",
+    method: route ? `${route.verb} ${route.path}` : call.method.rpc,
+    model: call.model ?? "",
     upstream: generation?.upstream ?? "",
     ...sentErrorOf(failure),
-    latencyMs: Math.round(record.seconds * 1e3),
+    latencyMs: Math.round(seconds * 1e3),
     requestId: call.requestId,
   };
 }
@@ -159,16 +114,16 @@ function sentErrorOf(failure: unknown): Pick<FailedCall, "status" | "code" | "me
   return { status: ERRORS[reason].status, code: reason, message };
 }
 
-function countCall(metrics: Metrics, record: CallRecord, code: string): void {
-  const { call, rpc, model, failure, seconds } = record;
-  const { protocol } = call;
+function countCall(metrics: Metrics, { call, seconds }: CallRecord, code: string): void {
+  const { protocol, model, failure } = call;
+  const { rpc } = call.method;
   metrics.calls.inc([rpc, protocol, code]);
   metrics.latency.observe([rpc, protocol], seconds);
   if (model !== undefined) metrics.modelCalls.inc([model, code]);
   if (failure !== undefined && call.policy.access === "developer") metrics.failures.inc([reasonOf(failure)]);
 }
 
-function countCharge(metrics: Metrics, { generation, model = "" }: CallRecord): void {
+function countCharge(metrics: Metrics, { generation, model = "" }: Call): void {
   const charge = generation?.charge;
   if (!charge) return;
   metrics.charges.inc([model], Number(charge.amountMicros));
@@ -188,12 +143,12 @@ function countTokens(metrics: Metrics, model: string, kind: string, tokens: numb
   if (tokens > 0) metrics.tokens.inc([model, kind], tokens);
 }
 
-function endTrace(trace: ServerTrace, record: CallRecord, code: string): void {
-  const { call, admitted, failure, generation } = record;
+function endTrace(trace: ServerTrace, { call, endedAtMs }: CallRecord, code: string): void {
+  const { admitted, failure, generation } = call;
   trace.end({
-    rpc: record.rpc,
+    rpc: call.method.rpc,
     protocol: call.protocol,
-    route: record.route,
+    route: call.route,
     code,
     status: statusOf(failure, code),
     reason: failure === undefined ? undefined : reasonOf(failure),
@@ -202,40 +157,16 @@ function endTrace(trace: ServerTrace, record: CallRecord, code: string): void {
     accountId: admitted?.key?.accountId,
     keyId: admitted?.key?.keyId,
     operatorId: admitted?.operator?.id,
-    model: record.model,
+    model: call.model,
     generationId: generation?.id,
     charge: generation?.charge,
-    endedAtMs: record.endedAtMs,
+    endedAtMs,
   });
 }
 
-/** A finished call, as the log, the metrics and the trace show it. */
-export type CallRecord = {
-  readonly call: IncomingCall;
-  /** "vx.v1.MeService/GetMe", or "none" for an address without a route. */
-  readonly rpc: string;
-  /** Only over REST. */
-  readonly route: HttpRoute | undefined;
-  readonly trace: CallTrace | undefined;
-  /** Undefined if the gate did not admit the call. */
-  readonly admitted: Admitted | undefined;
-  /** The model and the generation of a metered call. */
-  readonly model: string | undefined;
-  readonly generation: StartedGeneration | undefined;
-  /** What an operator changes. */
-  readonly change: ChangedByOperator | undefined;
-  /** Why the call failed; undefined if it succeeded, or if only its code is known. */
-  readonly failure: unknown;
-  readonly code: Code | 0;
-  readonly endedAtMs: number;
-  readonly seconds: number;
-};
-
-type ChangedByOperator = { readonly target: string; readonly amountMicros: bigint | undefined };
-
 /** Writes the log line of a finished call. */
-function writeCallLine(log: Log, record: CallRecord, code: string): void {
-  const { call, admitted, failure, generation, trace, change } = record;
+function writeCallLine(log: Log, { call, seconds }: CallRecord, code: string): void {
+  const { admitted, failure, generation, trace, change } = call;
   // Only a bug has a stack trace.
   const isBug = (code === "internal" || code === "unknown") && !isMistakeOfCaller(failure);
   const level = isBug ? "error" : code === "unavailable" ? "warn" : "info";
@@ -245,18 +176,18 @@ function writeCallLine(log: Log, record: CallRecord, code: string): void {
     request_id: call.requestId,
     trace_id: trace?.traceId,
     span_id: trace?.spanId,
-    rpc: record.rpc,
+    rpc: call.method.rpc,
     protocol: call.protocol,
     code,
     status: statusOf(failure, code),
-    duration_ms: Math.round(record.seconds * 1e6) / 1e3,
+    duration_ms: Math.round(seconds * 1e6) / 1e3,
     remote: call.remoteAddress,
     account_id: admitted?.key?.accountId,
     key_id: admitted?.key?.keyId,
     operator_id: admitted?.operator?.id,
     target: change?.target,
     amount_micros: change?.amountMicros,
-    model: record.model,
+    model: call.model,
     upstream: generation?.upstream,
     generation_id: generation?.id,
     input_tokens: charge && inputTokensOf(charge.usage),
@@ -296,8 +227,8 @@ function statusOf(failure: unknown, code: string): number | undefined {
 }
 
 /** The gRPC code of a finished call, as "not_found". */
-function codeNameOf({ failure, code }: CallRecord): string {
-  if (failure === undefined) return code === 0 ? "ok" : snakeCase(Code[code] ?? "Unknown");
+function codeNameOf({ call: { failure }, sent }: CallRecord): string {
+  if (failure === undefined) return sent === 0 ? "ok" : snakeCase(Code[sent] ?? "Unknown");
   if (failure instanceof ConnectError) return snakeCase(Code[failure.code]);
   return ERRORS[ensureDomainError(failure).reason].code.toLowerCase();
 }
@@ -329,7 +260,7 @@ const MAX_STATE_MEMBERS = 32;
 const STATE_MEMBER = /^([a-z0-9][a-z0-9_*/@-]{0,255})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /** The trace that the caller continues; undefined without exactly one valid traceparent header. */
-export function traceParentOf(call: Pick<IncomingCall, "headers">): TraceParent | undefined {
+export function traceParentOf(call: Pick<Call, "headers">): TraceParent | undefined {
   const values = call.headers("traceparent");
   if (values.length !== 1) return undefined;
   const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(values[0] as string) ?? [];
@@ -339,7 +270,7 @@ export function traceParentOf(call: Pick<IncomingCall, "headers">): TraceParent 
 }
 
 /** The tracestate headers of other tracing systems; empty if they are not valid, too long, or might have a key. */
-function traceStateOf(call: Pick<IncomingCall, "headers">): string {
+function traceStateOf(call: Pick<Call, "headers">): string {
   const state = call.headers("tracestate").join(",");
   if (state === "" || state.length > MAX_STATE_CHARACTERS || redactKeys(state) !== state) return "";
   const members = state

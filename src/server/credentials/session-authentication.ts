@@ -1,6 +1,6 @@
 import { fingerprintOf, isWellFormedSessionToken } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { Credentials } from "./bearer.ts";
+import type { Credentials } from "../call.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 
 /** A cookie of a session. */

@@ -4,9 +4,10 @@ import { DomainError } from "../../domain/errors.ts";
 import { BREAK_GLASS, type Operator, type Role } from "../../domain/operator.ts";
 import type { Actor } from "../../store/action.ts";
 import type { Session } from "../../store/operators.ts";
-import type { SessionAuthentication } from "./authenticate-session.ts";
-import { bearerCredential, type Credentials } from "./bearer.ts";
+import type { Credentials } from "../call.ts";
+import { bearerCredential } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
+import type { SessionAuthentication } from "./session-authentication.ts";
 
 /** An operator, as the database proves it again for a change. */
 type OperatorActor = Actor & { readonly role: Role };
