@@ -21,8 +21,7 @@ type Document = {
 };
 
 async function documentOf(models: readonly Model[]): Promise<Document> {
-  const { plain } = await (await openApiPage(models, PRODUCT))("http://vx.example");
-  return JSON.parse(Buffer.concat(plain).toString()) as Document;
+  return JSON.parse(await openApiPage(models, PRODUCT)) as Document;
 }
 
 const [BASE] = BUILT_IN_MODELS as [Model];

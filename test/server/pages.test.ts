@@ -46,11 +46,8 @@ test.each(PAGES)("%s is served to everyone, compressed and cached, with security
   expect([refused.status, refused.headers.allow]).toEqual([405, "GET, HEAD"]);
 });
 
-test("the document for the built-in models equals the committed one, with the server address", async () => {
-  const served = JSON.parse((await get("/openapi.json")).body.toString());
-  const committed = JSON.parse(readFileSync("gen/openapi.json", "utf8"));
-  expect(served.servers).toEqual([{ ...committed.servers[0], url: app.url }]);
-  expect({ ...served, servers: committed.servers }).toEqual(committed);
+test("the document for the built-in models equals the committed one", async () => {
+  expect(JSON.parse((await get("/openapi.json")).body.toString())).toEqual(JSON.parse(readFileSync("gen/openapi.json", "utf8")));
 });
 
 test("inline, evaluated and foreign scripts are forbidden", async () => {

@@ -61,5 +61,5 @@ export function consolePages(page: keyof Pages, path: string, product: Product):
 async function readCompressed(name: string): Promise<Packed> {
   const [brotli, gzipped] = await Promise.all([".br", ".gz"].map((ending) => readFile(new URL(name + ending, FOLDER))));
   if (!brotli || !gzipped) throw new Error(`${name} is not compressed`);
-  return { ...uncompressed(await gunzipAsync(gzipped)), gzipped: [gzipped], brotli };
+  return { ...uncompressed(await gunzipAsync(gzipped)), gzipped, brotli };
 }

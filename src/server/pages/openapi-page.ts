@@ -10,8 +10,6 @@ import { formatMicros } from "../../domain/money.ts";
 import { costOf, maxCostOf } from "../../domain/price.ts";
 import { usageOf } from "../../domain/usage.ts";
 import { type ExampleModel, exampleModels } from "../../models/built-in.ts";
-import { packStart } from "./packed.ts";
-import type { Render } from "./rendered.ts";
 import type { Product } from "./site-header.ts";
 
 type Json = { [name: string]: unknown };
@@ -21,22 +19,15 @@ const DOCUMENT = new URL("../../../gen/openapi.json", import.meta.url);
 /** What depends on the models, by the place in the document: texts with placeholders such as {generation.id}. */
 const PLACES = new URL("../../../gen/openapi-models.json", import.meta.url);
 
-/** The document with the product's name, the address of this server and its models in the examples. */
-export async function openApiPage(models: readonly Model[], product: Product): Promise<Render> {
+/** The document with the product's name, and the models of this server in the examples. */
+export async function openApiPage(models: readonly Model[], product: Product): Promise<string> {
   const [committed, places] = await Promise.all([readJson(DOCUMENT), readJson(PLACES)]);
   const values = exampleValues(models);
   for (const [place, text] of Object.entries(places)) replace(committed, place, fill(text as string, values));
-  const { info, servers, ...others } = committed;
-  const contact = product.supportUrl === undefined ? {} : { contact: { name: "Support", url: product.supportUrl } };
-  const named = {
-    openapi: others.openapi,
-    info: { ...(info as Json), title: product.name, ...contact },
-    ...others,
-  };
-  const [server] = servers as readonly Json[];
-  // Only the servers differ between clients, so they are at the end.
-  const withEnd = await packStart(JSON.stringify(named, null, 2).slice(0, -"\n}".length));
-  return (url) => withEnd(`,\n  "servers": ${JSON.stringify([{ ...server, url }])}\n}\n`);
+  const { supportUrl } = product;
+  const contact = supportUrl === undefined ? {} : { contact: { name: "Support", url: supportUrl } };
+  const info = { ...(committed.info as Json), title: product.name, ...contact };
+  return `${JSON.stringify({ ...committed, info }, null, 2)}\n`;
 }
 
 async function readJson(file: URL): Promise<Json> {

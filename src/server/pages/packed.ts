@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { promisify } from "node:util";
-import { constants, crc32, deflateRaw, gzip } from "node:zlib";
+import { gzip } from "node:zlib";
 import { varyWith } from "../http/cors.ts";
 import type { HttpRequest, HttpResponse, ServePath } from "../http/message.ts";
 
@@ -17,66 +17,25 @@ export type PageOptions = {
 /** Content that is ready to send, compressed and uncompressed. */
 export type Packed = {
   readonly brotli?: Buffer;
-  /** The parts; undefined if the content is only sent uncompressed. */
-  readonly gzipped: readonly Buffer[] | undefined;
+  readonly gzipped?: Buffer;
   /** Kept for all sizes: to decompress it for each client costs memory for each response that is not read. */
-  readonly plain: readonly Buffer[];
-  readonly bytes: number;
+  readonly plain: Buffer;
   readonly etag: string;
 };
 
 const gzipAsync = promisify(gzip);
-const deflateAsync = promisify(deflateRaw);
 
 export async function pack(content: Buffer): Promise<Packed> {
-  const gzipped = [await gzipAsync(content, { level: 9 })];
-  return { ...uncompressed(content), gzipped };
+  return { ...uncompressed(content), gzipped: await gzipAsync(content, { level: 9 }) };
 }
 
 export function uncompressed(content: Buffer): Packed {
-  return { gzipped: undefined, plain: [content], bytes: content.length, etag: etagOf(content) };
+  return { plain: content, etag: etagOf(content) };
 }
 
 /** Weak: the compressed form has the same tag. */
-function etagOf(content: Buffer | string): string {
+function etagOf(content: Buffer): string {
   return `W/"${hash("sha256", content, "base64url").slice(0, 22)}"`;
-}
-
-/** A gzip header without a time, for the system "unknown". */
-const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
-
-/**
- * Packs content of which only the end differs between clients. All responses share the start: they cost neither
- * time nor memory in proportion to its size, also if their clients do not read them.
- */
-export async function packStart(text: string): Promise<(end: string) => Packed> {
-  const start = Buffer.from(text);
-  // A full flush ends with a whole byte, and without the last block.
-  const deflated = await deflateAsync(start, { level: 9, finishFlush: constants.Z_FULL_FLUSH });
-  const startTag = etagOf(start);
-  const startSum = crc32(start);
-  return (endText) => {
-    const end = Buffer.from(endText);
-    const bytes = start.length + end.length;
-    return {
-      plain: [start, end],
-      gzipped: [GZIP_HEADER, deflated, lastBlock(end, { checksum: crc32(end, startSum), bytes })],
-      bytes,
-      etag: etagOf(startTag + endText),
-    };
-  };
-}
-
-/** The last block of a gzip file, uncompressed, with the sums of the file (RFC 1951, 3.2.4, and RFC 1952, 2.3.1). */
-function lastBlock(content: Buffer, { checksum, bytes }: { checksum: number; bytes: number }): Buffer {
-  const head = Buffer.alloc(5);
-  head.writeUInt8(1);
-  head.writeUInt16LE(content.length, 1);
-  head.writeUInt16LE(0xffff - content.length, 3);
-  const sums = Buffer.alloc(8);
-  sums.writeUInt32LE(checksum);
-  sums.writeUInt32LE(bytes, 4);
-  return Buffer.concat([head, content, sums]);
 }
 
 /** Sends the content in response to a GET or HEAD. */
@@ -90,31 +49,21 @@ export function sendPacked(request: HttpRequest, anyResponse: HttpResponse, pack
     return;
   }
   const compressed = compressedFor(request, packed);
+  const body = compressed?.body ?? packed.plain;
   response.writeHead(200, {
     ...headers,
     "content-type": options.contentType,
-    "content-length": compressed ? bytesOf(compressed.body) : packed.bytes,
+    "content-length": body.length,
     ...(compressed && { "content-encoding": compressed.encoding }),
   });
-  const body = compressed?.body ?? packed.plain;
-  if (request.method === "HEAD") response.end();
-  else sendParts(body, response);
+  response.end(request.method === "HEAD" ? undefined : body);
 }
 
-function sendParts(parts: readonly Buffer[], response: ServerResponse): void {
-  for (const part of parts.slice(0, -1)) response.write(part);
-  response.end(parts.at(-1));
-}
-
-function bytesOf(parts: readonly Buffer[]): number {
-  return parts.reduce((sum, { length }) => sum + length, 0);
-}
-
-type Compressed = { readonly body: readonly Buffer[]; readonly encoding: "br" | "gzip" };
+type Compressed = { readonly body: Buffer; readonly encoding: "br" | "gzip" };
 
 function compressedFor(request: HttpRequest, { brotli, gzipped }: Packed): Compressed | undefined {
   const accepted = request.headers["accept-encoding"];
-  if (brotli && accepts("br", accepted)) return { body: [brotli], encoding: "br" };
+  if (brotli && accepts("br", accepted)) return { body: brotli, encoding: "br" };
   return gzipped && accepts("gzip", accepted) ? { body: gzipped, encoding: "gzip" } : undefined;
 }
 

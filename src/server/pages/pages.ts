@@ -56,7 +56,10 @@ export function pages(catalog: Catalog, product: Product): Map<string, ServePath
       "/openapi.json",
       rendered({
         models,
-        prepare: (list) => openApiPage(list, product),
+        prepare: async (list) => {
+          const packed = await pack(Buffer.from(await openApiPage(list, product)));
+          return () => packed;
+        },
         contentType: "application/json",
         contentSecurityPolicy: NOTHING,
       }),
