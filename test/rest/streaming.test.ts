@@ -86,7 +86,7 @@ describe("how a request selects a stream, and how it fails", () => {
   });
 
   test("a streaming method with its own path reads its parameters from the query", async () => {
-    const answer = await send(mounted.url, { method: "GET", path: "/v1/watch?kind=x&inner.stream=true" });
+    const answer = await send(mounted.url, { method: "GET", path: "/v1/watch?kind=x&stream=true" });
     expect(answer.body.toString()).toBe(FIRST + END + DONE);
   });
 

@@ -197,16 +197,13 @@ test("errors of PostgreSQL contain no text of the caller, neither when thrown no
   expect(lines.join("\n")).not.toContain(phrase);
 });
 
-function isInAddress({ template, body }: HttpBinding, { path }: TextField): boolean {
-  return body === undefined || template.variables.some(({ fieldPath }) => fieldPath === path);
+function isInAddress({ variables, hasBody }: HttpBinding, { path }: TextField): boolean {
+  return !hasBody || variables.some(({ name }) => name === path);
 }
 
 function sendRest(binding: HttpBinding, field: TextField, text: string): Promise<RawAnswer> {
-  const [inPath, inBody] = [
-    binding.template.variables.some(({ fieldPath }) => fieldPath === field.path),
-    binding.body !== undefined,
-  ];
-  const path = binding.path.replaceAll(/\{(\w+)[^}]*\}/g, (_, name) => (name === field.path ? text : "x"));
+  const [inPath, inBody] = [binding.variables.some(({ name }) => name === field.path), binding.hasBody];
+  const path = binding.path.replaceAll(/\{(\w+)\}/g, (_, name) => (name === field.path ? text : "x"));
   const query = inPath || inBody ? "" : `?${field.path.replaceAll(/\[\d+\]/g, "")}=${text}`;
   const message = inBody && !inPath ? field.json(decodeURIComponent(text)) : {};
   const selected = binding.selectedBy ? { [binding.selectedBy.name]: true } : {};

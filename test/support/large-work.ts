@@ -87,7 +87,7 @@ function patchDecoding(): () => Promise<unknown> {
   const [binding] = httpBindings(KeyService.method.updateKey);
   if (!binding) throw new Error("UpdateKey has no address");
   const input = UpdateKeyRequestSchema;
-  const endpoint = { binding, input, readBody: new Readers("refuse").of(input), readBodyField: undefined };
+  const endpoint = { binding, input, readBody: new Readers("refuse").of(input) };
   const share = new BodyBudget(bodyBudget).openShare(undefined);
   return async () => decode(bytes, share, decodeBody(endpoint, bytes));
 }

@@ -64,15 +64,8 @@ export function operationsOf(services: readonly DescService[]): Operation[] {
 function toOperation({ service, bindings, basePath, additional }: Address): Omit<Operation, "withHeader"> {
   const binding = bindings.find(({ selectedBy }) => !selectedBy);
   if (!binding) throw new Error(`${bindings[0]?.path} is served only when a field is set`);
-  const { method, template, verb, body } = binding;
-  if (body !== "*" && body !== undefined) throw new Error(`${method.name}: a body field is not described yet`);
-  const inPath = template.variables.map(({ fieldPath }) => fieldPath);
-  const pathFields = inPath.map((name) => {
-    const field = method.input.fields.find((candidate) => candidate.name === name);
-    if (!field) throw new Error(`${method.name}: a nested field in the path is not described yet`);
-    return field;
-  });
-  const others = method.input.fields.filter(({ name }) => !inPath.includes(name));
+  const { method, variables, verb, hasBody } = binding;
+  const others = method.input.fields.filter((field) => !variables.includes(field));
   return {
     basePath,
     id: additional ? `${method.name}By${verb.charAt(0)}${verb.slice(1).toLowerCase()}` : method.name,
@@ -81,9 +74,9 @@ function toOperation({ service, bindings, basePath, additional }: Address): Omit
     policy: policyOf(method),
     usual: method,
     streamed: streamedOf(method, bindings),
-    pathFields,
-    queryFields: body === "*" ? [] : others,
-    bodyFields: body === "*" ? others : [],
+    pathFields: variables,
+    queryFields: hasBody ? [] : others,
+    bodyFields: hasBody ? others : [],
   };
 }
 

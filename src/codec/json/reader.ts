@@ -54,15 +54,6 @@ export class Readers {
     return proxy;
   }
 
-  /** Reads one field, for bodies that are a field of the request. */
-  field(field: DescField): (scanner: JsonScanner, into: Message) => Steps<void> {
-    const { read } = this.#fieldReader(field);
-    return function* (scanner, into) {
-      const rest = read(scanner, field.name, into as unknown as Fields);
-      if (rest) yield* rest;
-    };
-  }
-
   #messageReader(desc: DescMessage): Reader {
     // A Map, not an object: names such as "__proto__" need no special case.
     const byName = new Map<string, FieldReader>();

@@ -14,7 +14,7 @@ import { KEY_PREFIX } from "../../domain/credentials.ts";
 import { readField } from "../../rules/plain-values.ts";
 import { PolicyError, surfaceOf } from "../../rules/policy.ts";
 import { type PrepareOptions, prepareMethod, type ServedMethod } from "../call.ts";
-import { type HttpBinding, HttpRuleError, httpBindings, type Literal, type Segment, type Template } from "./http-rule.ts";
+import { type HttpBinding, HttpRuleError, httpBindings } from "./http-rule.ts";
 import { type OtherForm, otherFormOf } from "./other-forms.ts";
 import { basePathsOf, isAtOrBelow, type RestSurface, restSurfaceOf, surfacesBelow, surfacesByPath } from "./surfaces.ts";
 import { type UnsupportedApi, unsupportedApiAt } from "./unsupported-apis.ts";
@@ -24,7 +24,6 @@ export type Endpoint = ServedMethod & {
   readonly binding: HttpBinding;
   readonly surface: RestSurface;
   readonly readBody: Reader;
-  readonly readBodyField: ReturnType<Readers["field"]> | undefined;
   readonly write: Writer;
   readonly otherForm: OtherForm | undefined;
   /** The id of a server-sent event; undefined if the events of the method have none. */
@@ -55,7 +54,7 @@ type SharedRoute = {
 };
 
 export type RestRoutes = {
-  readonly trie: RouteTrie<RestRoute>;
+  readonly table: RouteTable;
   /** The surface of errors at an address without a route. */
   readonly surfaceOfPath: ReturnType<typeof surfacesByPath>;
   readonly basePaths: readonly string[];
@@ -69,7 +68,7 @@ export function restRoutes(services: readonly RestService[], options: PrepareOpt
   for (const service of services) {
     const readers = new Readers(service.unknownFields);
     for (const binding of service.service.methods.flatMap(httpBindings)) {
-      const key = `${binding.verb} ${binding.path}`;
+      const key = `${binding.verb} ${binding.path.replaceAll(VARIABLE, "{}")}`;
       const route = shared.get(key) ?? {
         usual: undefined,
         selected: undefined,
@@ -91,15 +90,10 @@ export function restRoutes(services: readonly RestService[], options: PrepareOpt
       shared.set(key, route);
     }
   }
-  const trie = new RouteTrie<RestRoute>();
-  for (const route of shared.values()) {
-    const { template, verb, method } = firstOf(route).binding;
-    // The answer to a HEAD is complete when GET's would be, so a stream has none.
-    const verbs = verb === "GET" && method.methodKind === "unary" ? ["GET", "HEAD"] : [verb];
-    for (const one of verbs) trie.insert(template, one, toRoute(route), ({ first }) => nameOf(first.binding.method));
-  }
+  const table = new RouteTable();
+  for (const route of shared.values()) table.insert(toRoute(route));
   return {
-    trie,
+    table,
     surfaceOfPath: surfacesByPath(descriptors, surfaceBelow),
     basePaths: basePathsOf(descriptors),
   };
@@ -109,7 +103,7 @@ export function restRoutes(services: readonly RestService[], options: PrepareOpt
 export type RouteMatch = {
   readonly route: RestRoute | undefined;
   readonly allowed: readonly string[];
-  readonly segments: readonly string[];
+  readonly values: PathValues;
   readonly surface: RestSurface;
   /** Without a route: the API that has this address elsewhere. */
   readonly elsewhere: UnsupportedApi | undefined;
@@ -118,31 +112,22 @@ export type RouteMatch = {
 };
 
 export function findRestRoute(routes: RestRoutes, verb: string, path: string, headers: IncomingHttpHeaders): RouteMatch {
-  const { trie, surfaceOfPath, basePaths } = routes;
-  const match = trie.find(path, (routes) => routes.get(verb) ?? routes.get("*"));
-  if (match) {
-    const { picked: usual, segments } = match;
-    const picked = usual.withHeader && headers[usual.withHeader.name] !== undefined ? usual.withHeader.route : usual;
-    return {
-      route: picked,
-      allowed: [],
-      segments,
-      surface: picked.first.surface,
-      elsewhere: undefined,
-      correction: "",
-    };
-  }
+  const { table, surfaceOfPath, basePaths } = routes;
   const verbs = new Set<string>();
-  trie.find(path, (routes) => {
-    for (const other of routes.keys()) verbs.add(other);
-    return undefined;
-  });
+  for (const { byVerb, values } of table.placesAt(path)) {
+    const usual = byVerb.get(verb);
+    for (const other of byVerb.keys()) verbs.add(other);
+    if (!usual) continue;
+    const picked = usual.withHeader && headers[usual.withHeader.name] !== undefined ? usual.withHeader.route : usual;
+    const { surface } = picked.first;
+    return { route: picked, allowed: [], values, surface, elsewhere: undefined, correction: "" };
+  }
   const allowed = verbs.size === 0 ? [] : [...verbs, "OPTIONS"];
   const below = basePaths.find((above) => path.startsWith(`${above}/`)) ?? "";
   return {
     route: undefined,
     allowed,
-    segments: [],
+    values: NO_VALUES,
     surface: surfaceOfPath(path, headers),
     elsewhere: unsupportedApiAt(path.slice(below.length)),
     correction: allowed.length > 0 ? "" : correctionOf(routes, path),
@@ -163,12 +148,12 @@ export function describeNoRoute(path: string, correction: string): string {
 const OTHER_START = "/api/v1";
 
 /** What to add to the refusal of a path without a route that has "/v1" too often, not at all, or below "/api". */
-export function correctionOf({ trie, basePaths }: RestRoutes, path: string): string {
+export function correctionOf({ table, basePaths }: RestRoutes, path: string): string {
   if (!isPlainPath(path)) return "";
   if (isAtOrBelow(path, OTHER_START)) return didYouMean(path.slice("/api".length));
   const below = basePaths.find((above) => path.startsWith(`${above}/`)) ?? "";
   const candidates = [path.replace("/v1/v1/", "/v1/"), `${below}/v1${path.slice(below.length)}`, path.slice(below.length)];
-  const correct = candidates.find((candidate) => trie.find(candidate, ({ size }) => size > 0 || undefined));
+  const correct = candidates.find((candidate) => table.placesAt(candidate).next().value);
   return correct === undefined ? "" : didYouMean(correct);
 }
 
@@ -191,7 +176,7 @@ function toEndpoint(
   { methods, checks }: RestService,
   options: PrepareOptions,
 ): Endpoint {
-  const { method, body, responseBody } = binding;
+  const { method, responseBody } = binding;
   const invoke = methods[method.localName];
   if (!invoke) throw new Error(`${nameOf(method)} is served but has no implementation`);
   if (surface.namesEvents && method.methodKind !== "unary") checkHasType(method);
@@ -201,7 +186,6 @@ function toEndpoint(
     binding,
     surface,
     readBody: readers.of(method.input),
-    readBodyField: body === undefined || body === "*" ? undefined : readers.field(body),
     write: responseBody ? fieldWriterOf(responseBody) : writerOf(method.output),
     otherForm: otherFormOf(method),
     idOf: binding.resumedBy && responseBody ? idReaderOf(method, responseBody) : undefined,
@@ -265,141 +249,64 @@ function duplicate(one: Endpoint, other: Endpoint): DuplicateRouteError {
   return new DuplicateRouteError(`${nameOf(one.binding.method)} and ${nameOf(other.binding.method)} have the same route`);
 }
 
-/** The route picked for a path, and the path segments as matched. */
-type TrieMatch<Picked> = {
-  readonly picked: Picked;
-  readonly segments: readonly string[];
-};
-
-/**
- * Picks one of the routes of a node, by HTTP verb; undefined continues with the next node that matches the
- * path.
- */
-type Pick<Route, Picked> = (routes: ReadonlyMap<string, Route>) => Picked | undefined;
-
 export class DuplicateRouteError extends Error {}
 
-type LiteralPath<Route> = {
-  readonly routes: ReadonlyMap<string, Route>;
-  readonly segments: readonly string[];
-};
+/** The texts of the variables of a path, by name, percent-encoded. */
+export type PathValues = Readonly<Record<string, string>>;
 
-type Node<Route> = {
-  readonly literals: Map<string, Node<Route>>;
-  single: Node<Route> | undefined;
-  rest: Node<Route> | undefined;
-  /** By template verb ("" for none), then by HTTP verb. */
-  readonly routes: Map<string, Map<string, Route>>;
-};
+type Place = { readonly byVerb: Map<string, RestRoute>; readonly values: PathValues };
+type Pattern = { readonly path: string; readonly expression: RegExp; readonly byVerb: Map<string, RestRoute> };
 
-/** Finds the routes of a path: a literal wins over "*", and "*" over "**". */
-export class RouteTrie<Route> {
-  readonly #root: Node<Route> = createNode();
-  /** The nodes of paths that consist of literals, by path. They win over all others, so the trie is not searched. */
-  readonly #literalPaths = new Map<string, LiteralPath<Route>>();
+const NO_VALUES: PathValues = {};
+const VARIABLE = /\{(\w+)\}/g;
 
-  /** `describe` names both routes of a conflict. */
-  insert(template: Template, httpVerb: string, route: Route, describe: (route: Route) => string): void {
-    let node = this.#root;
-    for (const segment of template.segments) {
-      if (segment.kind === "literal") node = child(node.literals, segment.text);
-      else if (segment.kind === "*") node = node.single ??= createNode();
-      else node = node.rest ??= createNode();
-    }
-    const byVerb = node.routes.get(template.verb ?? "") ?? new Map<string, Route>();
-    node.routes.set(template.verb ?? "", byVerb);
-    const taken = byVerb.get(httpVerb);
-    if (taken !== undefined) throw new DuplicateRouteError(`${describe(taken)} and ${describe(route)} have the same route`);
-    byVerb.set(httpVerb, route);
-    const segments = template.segments.flatMap((segment) => (isPlain(segment) ? [segment.text] : []));
-    if (template.verb === undefined && segments.length === template.segments.length)
-      this.#literalPaths.set(`/${segments.join("/")}`, { routes: byVerb, segments });
+/** Finds the routes of a path. A path without variables wins over others, and one that ends in ":verb" over one that does not. */
+class RouteTable {
+  readonly #literals = new Map<string, Place>();
+  readonly #patterns: Pattern[] = [];
+
+  insert(route: RestRoute): void {
+    const { path, verb, variables, method } = route.first.binding;
+    const byVerb = variables.length === 0 ? this.#literalAt(path).byVerb : this.#patternOf(path).byVerb;
+    byVerb.set(verb, route);
+    // The answer to a HEAD is complete when GET's would be, so a stream has none.
+    if (verb === "GET" && method.methodKind === "unary") byVerb.set("HEAD", route);
   }
 
-  *routes(): Iterable<Route> {
-    const nodes = [this.#root];
-    for (let node = nodes.pop(); node; node = nodes.pop()) {
-      for (const byVerb of node.routes.values()) yield* byVerb.values();
-      nodes.push(...node.literals.values(), ...[node.single, node.rest].filter((one) => one !== undefined));
+  /** All places that match the path, the most specific first. */
+  *placesAt(path: string): Generator<Place, undefined> {
+    const plain = path.includes("%") ? path.replace(/%[0-9a-f]{2}/gi, decodeUnreserved) : path;
+    const literal = this.#literals.get(plain);
+    if (literal) yield literal;
+    for (const { path: template, expression, byVerb } of this.#patterns) {
+      const groups = expression.exec(plain)?.groups;
+      if (!groups) continue;
+      yield { byVerb, values: groups };
+      // A path that has the verb of a template is not also matched without a verb.
+      if (template.includes(":")) return;
     }
   }
 
-  /**
-   * Passes the nodes that match the path to `pick`, the most specific first, until it returns a result. The
-   * segments stay percent-encoded; literals are compared decoded.
-   */
-  find<Picked>(path: string, pick: Pick<Route, Picked>): TrieMatch<Picked> | undefined {
-    const literal = this.#literalPaths.get(path);
-    const atLiteral = literal && pick(literal.routes);
-    if (literal && atLiteral !== undefined) return { picked: atLiteral, segments: literal.segments };
-    const segments = path.slice(1).split("/");
-    const last = segments.length - 1;
-    const text = segments[last] as string;
-    const colon = text.lastIndexOf(":");
-    if (colon >= 0 && colon < text.length - 1) {
-      let isVerb = false;
-      const match = this.#match(segments.with(last, text.slice(0, colon)), text.slice(colon + 1), (routes) => {
-        isVerb = true;
-        return pick(routes);
-      });
-      // If a template with this verb matches the path, the path is not also matched without a verb.
-      if (isVerb) return match;
-    }
-    return this.#match(segments, "", pick);
+  #literalAt(path: string): Place {
+    const place = this.#literals.get(path) ?? { byVerb: new Map(), values: NO_VALUES };
+    this.#literals.set(path, place);
+    return place;
   }
 
-  #match<Picked>(segments: readonly string[], verb: string, pick: Pick<Route, Picked>): TrieMatch<Picked> | undefined {
-    // "/" has no segments.
-    const matched = segments.length === 1 && segments[0] === "" ? [] : segments;
-    const picked = walk(this.#root, matched, 0, verb, pick);
-    return picked === undefined ? undefined : { picked, segments: matched };
+  #patternOf(path: string): Pattern {
+    const source = path.replaceAll(".", "\\.");
+    const expression = new RegExp(`^${source.replaceAll(VARIABLE, "(?<$1>[^/]+)")}$`);
+    const known = this.#patterns.find((other) => other.expression.source === expression.source);
+    if (known) return known;
+    const pattern = { path, expression, byVerb: new Map() };
+    if (path.includes(":")) this.#patterns.unshift(pattern);
+    else this.#patterns.push(pattern);
+    return pattern;
   }
 }
 
-function walk<Route, Picked>(
-  node: Node<Route>,
-  segments: readonly string[],
-  at: number,
-  verb: string,
-  pick: Pick<Route, Picked>,
-): Picked | undefined {
-  const pickAt = (place: Node<Route> | undefined) => {
-    const routes = place?.routes.get(verb);
-    return routes && pick(routes);
-  };
-  const segment = segments[at];
-  // "**" also matches zero segments.
-  if (segment === undefined) return pickAt(node) ?? pickAt(node.rest);
-  const literal = node.literals.get(decodeLiteral(segment));
-  const found = literal && walk(literal, segments, at + 1, verb, pick);
-  if (found !== undefined) return found;
-  // An empty segment is not a value: "/v1/keys/" is not "/v1/keys/{key_id}".
-  if (segment === "") return undefined;
-  return (node.single && walk(node.single, segments, at + 1, verb, pick)) ?? pickAt(node.rest);
-}
-
-/** A literal that a path can contain unchanged: a decoded "/" or ":" would look like a boundary. */
-function isPlain(segment: Segment): segment is Literal {
-  return segment.kind === "literal" && !/[/:]/.test(segment.text);
-}
-
-function decodeLiteral(segment: string): string {
-  if (!segment.includes("%")) return segment;
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
-}
-
-function createNode<Route>(): Node<Route> {
-  return { literals: new Map(), single: undefined, rest: undefined, routes: new Map() };
-}
-
-function child<Route>(literals: Map<string, Node<Route>>, text: string): Node<Route> {
-  const known = literals.get(text);
-  if (known) return known;
-  const created = createNode<Route>();
-  literals.set(text, created);
-  return created;
+/** An encoded letter, digit or mark means the same as the character itself (RFC 3986, 6.2.2.2). */
+function decodeUnreserved(encoded: string): string {
+  const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
+  return /[\w.~-]/.test(character) ? character : encoded;
 }

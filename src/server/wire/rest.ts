@@ -141,7 +141,7 @@ class RestCall extends Call {
   read(share: BodyShare): Message | Promise<Message> {
     const { route } = this.#match;
     if (!route) return this.#refuseAddress();
-    if (route.first.binding.body !== undefined) return this.#readBody(route, share);
+    if (route.first.binding.hasBody) return this.#readBody(route, share);
     const isBody = hasBody(this.#request);
     return typeof isBody === "boolean"
       ? this.#readAddress(route.first, isBody)
@@ -174,10 +174,10 @@ class RestCall extends Call {
   #bindAddress(endpoint: Endpoint, message: Message): Message {
     const query = queryOf(this.target);
     if (query !== "") bindQuery(endpoint, query, message);
-    const { resumedBy } = endpoint.binding;
+    const { resumedBy, variables } = endpoint.binding;
     const [lastId = ""] = resumedBy ? this.headers("last-event-id") : [];
     if (resumedBy && lastId !== "") Object.assign(message, { [resumedBy.localName]: lastId });
-    if (endpoint.binding.template.variables.length > 0) bindPath(endpoint.binding, this.#match.segments, message);
+    if (variables.length > 0) bindPath(endpoint.binding, this.#match.values, message);
     return message;
   }
 
@@ -387,25 +387,18 @@ class EventReader {
   readonly #onAbort = () => this.#reject(this.#signal?.reason);
 }
 
-type BodyReaders = Pick<Endpoint, "binding" | "input" | "readBody" | "readBodyField">;
+type BodyReader = Pick<Endpoint, "binding" | "input" | "readBody">;
 
-export function* decodeBody({ binding, input, readBody, readBodyField }: BodyReaders, bytes: Buffer): Steps<Message> {
+export function* decodeBody({ binding, input, readBody }: BodyReader, bytes: Buffer): Steps<Message> {
   // An empty body is an empty object.
   if (bytes.length === 0) return create(input);
-  if (!readBodyField) {
-    const message = yield* readJsonMessage(readBody, bytes);
-    if (binding.verb === "PATCH") yield* setUpdateMask(binding, message, bytes);
-    return message;
-  }
-  const message = create(input);
-  const scanner = new JsonScanner(bytes);
-  yield* readBodyField(scanner, message);
-  scanner.end();
+  const message = yield* readJsonMessage(readBody, bytes);
+  if (binding.verb === "PATCH") yield* setUpdateMask(binding, message, bytes);
   return message;
 }
 
 /** A PATCH changes the fields that its body has; null clears them. */
-function* setUpdateMask({ method, template }: HttpBinding, message: Message, body: Buffer): Steps<void> {
+function* setUpdateMask({ method, variables }: HttpBinding, message: Message, body: Buffer): Steps<void> {
   const fields = message as unknown as Record<string, unknown>;
   if (fields.updateMask !== undefined) return;
   const scanner = new JsonScanner(body);
@@ -414,11 +407,10 @@ function* setUpdateMask({ method, template }: HttpBinding, message: Message, bod
     names.push(name);
     yield* scanner.skip();
   }
-  const inPath = template.variables.map(({ fieldPath }) => fieldPath);
   const paths = method.input.fields
-    .filter(({ name, jsonName }) => names.includes(name) || names.includes(jsonName))
+    .filter((field) => (names.includes(field.name) || names.includes(field.jsonName)) && !variables.includes(field))
     .map(({ name }) => name)
-    .filter((name) => name !== "update_mask" && !inPath.includes(name));
+    .filter((name) => name !== "update_mask");
   fields.updateMask = create(FieldMaskSchema, { paths });
 }
 
