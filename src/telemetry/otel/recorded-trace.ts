@@ -179,7 +179,7 @@ type SpanRecord = {
  * A span that is complete when it is made, and small: many wait for their export. A span of the SDK costs five times as
  * much, because it can be changed at any time: see docs/decisions/0019-opentelemetry.md.
  */
-export class RecordedSpan implements ReadableSpan {
+class RecordedSpan implements ReadableSpan {
   readonly name: string;
   readonly kind: SpanKind;
   readonly parentSpanContext?: SpanContext;

@@ -3,6 +3,10 @@ import { setTimeout as wait } from "node:timers/promises";
 import { context, DiagLogLevel, diag, SpanKind, trace } from "@opentelemetry/api";
 import { OTLPMetricExporter as JsonMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-proto";
+import { OTLPTraceExporter as JsonTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { OTLPExporterBase } from "@opentelemetry/otlp-exporter-base";
+import { convertLegacyHttpOptions, createOtlpHttpExportDelegate } from "@opentelemetry/otlp-exporter-base/node-http";
+import { ProtobufTraceSerializer, TraceExporterMetricsHelper } from "@opentelemetry/otlp-transformer";
 import { detectResources, envDetector, type Resource, resourceFromAttributes } from "@opentelemetry/resources";
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import {
@@ -11,15 +15,16 @@ import {
   BatchSpanProcessor,
   ParentBasedSampler,
   RandomIdGenerator,
+  type ReadableSpan,
   type Sampler,
   SamplingDecision,
+  type SpanExporter,
   TraceIdRatioBasedSampler,
 } from "@opentelemetry/sdk-trace";
 import type { Log } from "../log.ts";
 import type { MetricSettings, RecordAttempt, StartTrace, Telemetry, TelemetrySettings, TraceSettings } from "../telemetry.ts";
 import { inferenceMetrics } from "./inference-metrics.ts";
 import { RecordedTrace } from "./recorded-trace.ts";
-import { traceExporter } from "./trace-exporter.ts";
 
 /** Longest that a silent collector may delay shutdown. */
 const SHUTDOWN_MS = 3_000;
@@ -75,6 +80,15 @@ function traceExport(settings: TraceSettings, resource: Resource, scope: Scope, 
     return new RecordedTrace(parts, { parent, traceId, isSampled, startedAtMs, epochMs: Date.now() });
   };
   return { startTrace, shutdown: () => processor.shutdown() };
+}
+
+/** Reads its address, headers and limits from the OTEL_… variables. */
+function traceExporter(protocol: TraceSettings["protocol"]): SpanExporter {
+  if (protocol === "http/json") return new JsonTraceExporter();
+  const options = convertLegacyHttpOptions({}, "TRACES", "v1/traces", { "Content-Type": "application/x-protobuf" });
+  const name = "otlp_http_span_exporter";
+  const delegate = createOtlpHttpExportDelegate(options, ProtobufTraceSerializer, name, TraceExporterMetricsHelper, undefined);
+  return new OTLPExporterBase<ReadableSpan[]>(delegate);
 }
 
 function metricExport(settings: MetricSettings, resource: Resource, scope: Scope, oldNames: boolean) {
