@@ -4,7 +4,7 @@ import { EmbeddedPostgresError, errnoOf, ignoring } from "./error.ts";
 import type { Placement } from "./placement.ts";
 import { lastLines, type Outcome, runProgram } from "./run-program.ts";
 import { makeOpenFolder } from "./server-user.ts";
-import { dropTemporary, makeTemporarySibling, moveUnlessTaken, removeAbandonedSiblings } from "./temporary-folder.ts";
+import { dropTemporary, makeTemporarySibling, moveIntoPlace, removeAbandonedSiblings } from "./temporary-folder.ts";
 
 export type Binaries = { readonly postgres: string; readonly initdb: string; readonly major: string };
 
@@ -55,21 +55,20 @@ function binariesIn(root: string, version: Outcome): Binaries {
   return { postgres: join(folder, "postgres"), initdb: join(folder, "initdb"), major };
 }
 
-/** Ensures a complete copy of the package below `folder` and returns its root. */
+/** Ensures a copy of the package below `folder` and returns its root. A copy gets its name when it is complete. */
 export async function copyBinaries(from: BinaryPackage, folder: string, onCopied: (root: string) => void): Promise<string> {
   const root = join(folder, `binaries-${from.version}`);
   await removeAbandonedSiblings(root);
-  const files = await listFiles(from.root);
-  if (await isComplete(from.root, root, files)) {
+  if (!(await isMissing(root))) {
     await makeLibraryLinks(root);
     return root;
   }
   await makeOpenFolder(folder);
   const temporary = await makeTemporarySibling(root, 0o755);
   try {
-    for (const file of files) await copyReadable(join(from.root, file), join(temporary, file));
+    for (const file of await listFiles(from.root)) await copyReadable(join(from.root, file), join(temporary, file));
     await makeLibraryLinks(temporary);
-    if (await putInPlace(temporary, root, (place) => isComplete(from.root, place, files))) onCopied(root);
+    if (await moveIntoPlace(temporary, root)) onCopied(root);
   } catch (error) {
     await dropTemporary(temporary);
     throw error;
@@ -82,16 +81,6 @@ async function listFiles(root: string): Promise<string[]> {
   const entries = await readdir(join(root, "native"), { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith(".a"));
   return files.map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
-}
-
-async function isComplete(from: string, to: string, files: readonly string[]): Promise<boolean> {
-  const same = await Promise.all(
-    files.map(async (file) => {
-      const copy = await ignoring(["ENOENT", "ENOTDIR"], lstat(join(to, file)));
-      return copy?.isFile() === true && copy.size === (await lstat(join(from, file))).size;
-    }),
-  );
-  return same.every(Boolean);
 }
 
 /**
@@ -110,29 +99,6 @@ async function copyReadable(from: string, to: string): Promise<void> {
 
 async function isMissing(path: string): Promise<boolean> {
   return (await ignoring(["ENOENT"], lstat(path))) === undefined;
-}
-
-type Check = (place: string) => Promise<boolean>;
-
-/** False if a concurrent start has put a complete copy there; then this one is removed. */
-async function putInPlace(temporary: string, root: string, isCompleteIn: Check): Promise<boolean> {
-  while (!(await moveUnlessTaken(temporary, root))) {
-    if (await isCompleteIn(root)) {
-      await dropTemporary(temporary);
-      return false;
-    }
-    await moveIncompleteAside(root, isCompleteIn);
-  }
-  return true;
-}
-
-/** Since the check, a concurrent start may have put a complete copy there; that one is moved back. */
-async function moveIncompleteAside(root: string, isCompleteIn: Check): Promise<void> {
-  const aside = await makeTemporarySibling(root, 0o700);
-  const moved = join(aside, "incomplete");
-  await ignoring(["ENOENT"], rename(root, moved));
-  if (await isCompleteIn(moved)) await moveUnlessTaken(moved, root);
-  await dropTemporary(aside);
 }
 
 type BinaryPackage = { readonly root: string; readonly version: string };

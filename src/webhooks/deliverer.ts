@@ -1,3 +1,4 @@
+import { DomainError } from "../domain/errors.ts";
 import type { Cells } from "../store/driver/cells.ts";
 import {
   type Attempt,
@@ -10,7 +11,6 @@ import {
 } from "../store/webhooks.ts";
 import type { DeliveryAddresses } from "./addresses.ts";
 import type { Outcome, Sender } from "./sender.ts";
-import { TestSlots } from "./test-slots.ts";
 
 const POLL_MS = 500;
 /** Attempts at once of any kind, those of them to endpoints that hang, and those to fast endpoints only. */
@@ -22,6 +22,8 @@ const RETRIES_MS = [5 * SECOND, 300 * SECOND, 0.5 * HOUR, ...[2, 5, 10, 14, 20, 
 const JITTER = 0.1;
 const MAX_RETRY_AFTER_MS = 24 * HOUR;
 const MAX_BODY_BYTES = 20_000;
+/** Tests at once: one for each account. */
+const MAX_TESTS = 256;
 
 type DelivererOptions = {
   readonly database: Cells;
@@ -42,7 +44,8 @@ export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #stopped = new AbortController();
   readonly #running = new Set<Claim>();
-  readonly #tests = new TestSlots();
+  /** The accounts whose test runs. */
+  readonly #testing = new Set<string>();
   /** What is reserved for claims that are under way. */
   readonly #reserved = { any: 0, hanging: 0, fast: 0 };
   /** By cell. */
@@ -63,7 +66,7 @@ export class Deliverer {
   }
 
   get running(): number {
-    return this.#running.size + this.#tests.running;
+    return this.#running.size + this.#testing.size;
   }
 
   start(): void {
@@ -89,19 +92,19 @@ export class Deliverer {
   }
 
   /** Sends an event of the type "webhook.test", in any state of the webhook: one at a time for each account. */
-  test(id: string, webhook: WebhookToTest, requestId: string): Promise<Outcome> {
+  async test(id: string, webhook: WebhookToTest, requestId: string): Promise<Outcome> {
+    const { account_id } = webhook;
+    if (this.#testing.has(account_id) || this.#testing.size === MAX_TESTS)
+      throw new DomainError("overloaded", { message: "Another test is running. Repeat the test in a few seconds." });
     const messageId = `test_${requestId}`;
-    const body = bodyOf({
-      event_id: messageId,
-      type: "webhook.test",
-      created_at: new Date(),
-      account_id: webhook.account_id,
-      seq: 0n,
-      data: JSON.stringify({ webhook_id: id }),
-    });
-    return this.#tests.run(webhook.account_id, (signal) =>
-      this.#senderFor(id).send(webhook, messageId, body, AbortSignal.any([signal, this.#stopped.signal])),
-    );
+    const data = JSON.stringify({ webhook_id: id });
+    const event = { event_id: messageId, type: "webhook.test", created_at: new Date(), account_id, seq: 0n, data };
+    this.#testing.add(account_id);
+    try {
+      return await this.#senderFor(id).send(webhook, messageId, bodyOf(event), this.#stopped.signal);
+    } finally {
+      this.#testing.delete(account_id);
+    }
   }
 
   /** Runs a round of a cell, or another one after the present one. */
