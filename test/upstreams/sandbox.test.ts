@@ -109,6 +109,11 @@ describe("stop", () => {
     expect((await reply(prompt("hello", { stop: ["This"] }))).usage?.output).toBe(0);
   });
 
+  test("is the text that is complete first, and the longer of two that end together", async () => {
+    expect(await reply(prompt("hello", { stop: ["is is a", "", "s i"] }))).toMatchObject({ text: "Thi", stopSequence: "s i" });
+    expect(await reply(prompt("hello", { stop: [" is", "is is"] }))).toMatchObject({ text: "Th", stopSequence: "is is" });
+  });
+
   test("a stop text that max_tokens truncates does not match", async () => {
     const cut = await reply(prompt("hello", { stop: ["This is a"], maxTokens: 2 }));
     expect(cut).toMatchObject({ text: "This is", finishReason: "length", usage: { output: 2 } });

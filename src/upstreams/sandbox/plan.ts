@@ -101,7 +101,7 @@ function jsonTokens(value: unknown): Pick<Segment, "tokens" | "count"> {
   return { tokens: () => nextOf(tokens), count: tokens.length };
 }
 
-function nextOf(tokens: readonly string[]): NextToken {
+export function nextOf(tokens: readonly string[]): NextToken {
   let at = 0;
   return () => tokens[at++] ?? "";
 }
@@ -209,7 +209,7 @@ const FIRST_TOKENS = tokensOf(OPENING);
 const TOKENS = SENTENCES.map((sentence) => tokensOf(` ${sentence}`));
 
 /** A hash of the texts. */
-export function seedOf(texts: readonly string[]): number {
+function seedOf(texts: readonly string[]): number {
   let hash = 0x811c9dc5;
   for (const text of texts) {
     // For a long text, both ends are enough.
@@ -221,7 +221,7 @@ export function seedOf(texts: readonly string[]): number {
 }
 
 /** Default length of a reply in tokens: the opening and one to three sentences. */
-export function usualTokens(seed: number): number {
+function usualTokens(seed: number): number {
   let count = FIRST_TOKENS.length;
   let state = seed;
   for (let sentences = 1 + (seed % 3); sentences > 0; sentences--) {
@@ -235,7 +235,7 @@ export function usualTokens(seed: number): number {
 export type NextToken = () => string;
 
 /** An endless reply. A stream calls this for each token: a generator would cost three times as much. */
-export function replyTokens(seed: number): NextToken {
+function replyTokens(seed: number): NextToken {
   let state = seed;
   let sentence: readonly string[] = FIRST_TOKENS;
   let at = 0;
@@ -250,15 +250,8 @@ export function replyTokens(seed: number): NextToken {
 }
 
 /** The text of a reply of the default length. */
-export function sentencesOf(seed: number): string {
+function sentencesOf(seed: number): string {
   return Array.from({ length: usualTokens(seed) }, replyTokens(seed)).join("");
-}
-
-/** Number of tokens in the first `characters` of the reply; a partial last token counts. */
-export function tokensWithin(nextToken: NextToken, characters: number): number {
-  let tokens = 0;
-  for (let seen = 0; seen < characters; tokens++) seen += nextToken().length;
-  return tokens;
 }
 
 function tokensOf(text: string): string[] {

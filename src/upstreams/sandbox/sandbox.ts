@@ -207,7 +207,7 @@ class SandboxReply implements AsyncIterableIterator<UpstreamEvent, undefined> {
   }
 
   async #takeTurn({ pieces, isJoined }: PlannedReply): Promise<void> {
-    if (pieces.hasStarted) await nextTurn();
+    if (pieces.outputTokens > 0) await nextTurn();
     this.#checkAborted();
     const taken: Delta[] = [];
     for (let i = 0; i < PIECES_PER_TURN && pieces.hasMore; i++) taken.push(...pieces.take());
