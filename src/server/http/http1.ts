@@ -81,7 +81,7 @@ export class Http1 {
       if (isWorking) raw.setTimeout(this.#limits.http1ReadIdleMs);
       else socket.destroy();
     });
-    withoutStacks(socket, () => this.#server.emit("connection", socket));
+    this.#server.emit("connection", socket);
   }
 
   /** Requests are still served. Responses that are not sent yet become the last ones of their connections. */
@@ -172,20 +172,4 @@ function framingProblem(request: IncomingMessage): BadRequest | undefined {
   if (coding === undefined) return undefined;
   const isChunked = coding.toLowerCase() === "chunked" && request.httpVersion === "1.1";
   return isChunked ? undefined : "transfer_encoding";
-}
-
-/**
- * When an HTTP/1.1 connection closes, Node creates an error for each unanswered request. Nothing reads their
- * stack traces, which would be most of the cost of a connection with 2,000 requests.
- */
-function withoutStacks(socket: Duplex, listen: () => void): void {
-  let limit: number;
-  socket.once("close", () => {
-    limit = Error.stackTraceLimit;
-    Error.stackTraceLimit = 0;
-  });
-  listen();
-  socket.once("close", () => {
-    Error.stackTraceLimit = limit;
-  });
 }

@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { varyWith } from "../http/cors.ts";
 import type { HttpRequest, HttpResponse, ServePath } from "../http/message.ts";
+import { chooseEncoding, type Encoding } from "../wire/compress.ts";
 
 export type PageOptions = {
   readonly contentType: string;
@@ -59,22 +60,14 @@ export function sendPacked(request: HttpRequest, anyResponse: HttpResponse, pack
   response.end(request.method === "HEAD" ? undefined : body);
 }
 
-type Compressed = { readonly body: Buffer; readonly encoding: "br" | "gzip" };
+type Compressed = { readonly body: Buffer; readonly encoding: Encoding };
 
-function compressedFor(request: HttpRequest, { brotli, gzipped }: Packed): Compressed | undefined {
-  const accepted = request.headers["accept-encoding"];
-  if (brotli && accepts("br", accepted)) return { body: brotli, encoding: "br" };
-  return gzipped && accepts("gzip", accepted) ? { body: gzipped, encoding: "gzip" } : undefined;
-}
-
-const ACCEPTED = /^\s*(br|gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)[\d.]+\s*)?$/;
-
-function accepts(encoding: string, accepted: string | string[] | undefined): boolean {
-  const names = String(accepted ?? "")
-    .toLowerCase()
-    .split(",")
-    .map((part) => ACCEPTED.exec(part)?.[1]);
-  return names.includes(encoding) || names.includes("*");
+function compressedFor({ headers }: HttpRequest, { brotli, gzipped }: Packed): Compressed | undefined {
+  const bodies = { ...(brotli && { br: brotli }), ...(gzipped && { gzip: gzipped }) };
+  const accepted = headers["accept-encoding"];
+  const encoding = chooseEncoding(accepted === undefined ? [] : [String(accepted)], Object.keys(bodies) as Encoding[]);
+  const body = encoding && bodies[encoding];
+  return body && { body, encoding };
 }
 
 function fixedHeaders(options: PageOptions): Record<string, string> {

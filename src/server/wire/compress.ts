@@ -20,12 +20,14 @@ const ENCODERS = {
 
 export type Encoding = keyof typeof ENCODERS;
 
+const ENCODINGS = Object.keys(ENCODERS) as Encoding[];
+
 /** The encoding of a response: the one the caller prefers, Brotli before gzip; undefined for none. */
-export function chooseEncoding(accepted: readonly string[]): Encoding | undefined {
+export function chooseEncoding(accepted: readonly string[], offered: readonly Encoding[] = ENCODINGS): Encoding | undefined {
   if (accepted.length === 0) return undefined;
   const weights = readWeights(accepted.join(","));
   const weight = (name: string) => weights.get(name) ?? weights.get("*") ?? 0;
-  const [best] = (Object.keys(ENCODERS) as Encoding[]).sort((a, b) => weight(b) - weight(a));
+  const [best] = offered.toSorted((a, b) => weight(b) - weight(a));
   if (best === undefined || weight(best) === 0) return undefined;
   // "identity" wins only if the caller gives it a higher weight than every compression.
   return (weights.get("identity") ?? 0) > weight(best) ? undefined : best;
