@@ -24,7 +24,6 @@ export const accountService = defineService(AccountService, {
   },
 });
 
-/** Undefined for a call of a member. */
 async function keyOf(database: Deps["database"], { key: { accountId, keyId } }: ApiCall): Promise<KeyRow | undefined> {
   return keyId === "" ? undefined : await getKey(database, accountId, keyId);
 }

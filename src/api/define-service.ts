@@ -160,7 +160,6 @@ export type Deps = {
   readonly generateOperatorToken: () => string;
   /** The secret in the link of an invitation, or to the page of a customer. */
   readonly generateLinkSecret: () => string;
-  /** The address of the customer page. */
   readonly accountPageUrl: string;
   /** Called when a refused change of an operator could not be logged. */
   readonly onUnlogged: (action: Action, outcome: string, error: unknown) => void;

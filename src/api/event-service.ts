@@ -63,7 +63,6 @@ export const eventService = defineService(EventService, {
   },
 });
 
-/** The events of all accounts or of one, for operators. */
 export async function listAllEvents(deps: Deps, request: ListAllEventsRequest, call: ApiCall) {
   const { database } = deps;
   const types = eventTypesOf(request);

@@ -22,7 +22,6 @@ export const failureService = defineService(FailureService, {
   countFailures: async (deps, request, { key }) => await count(deps, key.accountId, request),
 });
 
-/** The same of any account, for operators. */
 export async function listFailuresOfAccount(deps: Deps, request: ListAnyFailuresRequest, call: ApiCall) {
   const accountId = await accountIdToRead(deps, call, request.accountId);
   const { rows, nextPageToken } = await list(deps, accountId, request);

@@ -56,7 +56,6 @@ export function keyChangesOf(deps: Deps, request: UpdateRequest): KeyChanges {
   return Object.fromEntries(changes);
 }
 
-/** The changes for the log of operators. */
 export function detailsOfChanges({
   name,
   scopes,
@@ -102,13 +101,11 @@ export function cidrsOf({ allowedCidrs }: { readonly allowedCidrs: readonly stri
   return ranges.length === 0 ? undefined : [...new Set(ranges)];
 }
 
-/** Undefined if the request has no limits. */
 export function newLimitsOf(deps: Deps, id: string, limits: readonly Limit[]): NewLimit[] | undefined {
   if (limits.length === 0) return undefined;
   return limitsToSet(deps, limits).map((limit) => newLimitOf(limit, laneOfId(id), deps.ids));
 }
 
-/** Undefined if the request has no scopes. */
 export function scopesOf(request: { readonly scopes: readonly string[] }): ScopeBits | undefined {
   return request.scopes.length === 0 ? undefined : toScopeBits(request.scopes.filter(isScope));
 }

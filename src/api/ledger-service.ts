@@ -23,7 +23,6 @@ type FilterFields = Pick<EntryFilter, "kind" | "keyId" | "model"> & {
   readonly to?: Timestamp | undefined;
 };
 
-/** The filters of a request for ledger entries. */
 export function entryFilterOf({ kind, keyId, model, from, to }: FilterFields): EntryFilter {
   return { kind, keyId, model, from: dateOf("from", from), to: dateOf("to", to) };
 }

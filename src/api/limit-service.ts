@@ -26,7 +26,6 @@ export const limitService = defineService(LimitService, {
   },
 });
 
-/** What operators call. */
 export async function listLimitsOfOwner(deps: Deps, { owner: of, user }: ListLimitsOfOwnerRequest, call: ApiCall) {
   const named = ownerOf(of);
   const id = named.kind === "account" ? await accountIdToRead(deps, call, named.id) : named.id;
@@ -48,7 +47,6 @@ export async function setLimit(deps: Deps, { owner: of, limit, reason }: SetLimi
   return { limit: viewLimit(row, owner) };
 }
 
-/** The limit for the log. */
 export function limitChangeOf({ metric, window, amount, model, perUser, temporary }: LimitToSet) {
   return {
     metric,

@@ -58,7 +58,6 @@ function changeOf({ catalog }: Deps, request: SetAccountPricesRequest): AccountP
   return { accountId, model: model ?? "", discount: discountOf(request), prices };
 }
 
-/** The prices of a request. */
 export function pricesOf({ tiers, ...rates }: PricesMessage): Prices {
   if (tiers.length > MAX_TIERS) throw DomainError.ofField("prices.tiers", `must have at most ${MAX_TIERS} entries`);
   return {

@@ -25,7 +25,6 @@ export function selectModels(
   return pageOfModels(models, afterId === "" ? page : { ...page, after: afterId });
 }
 
-/** The models that the key may use. */
 export function modelsOf(catalog: Catalog, key: AdmittedKey): readonly Model[] {
   return key.models === undefined ? catalog.list() : catalog.list().filter((model) => isAllowed(key, model));
 }

@@ -14,7 +14,6 @@ export async function audit({ database, onAudit }: Deps, _request: AuditRequest,
 /** Audits and exports read whole tables. */
 export const MAX_LONG_READS = 4;
 
-/** An audit with its progress. */
 export async function* watchAudit(
   { database, onAudit }: Deps,
   _request: WatchAuditRequest,

@@ -125,7 +125,6 @@ function changeOf(request: PutAutoTopUpRequest | PutAnyAutoTopUpRequest) {
   };
 }
 
-/** The top-ups of all accounts, or of one, for operators. */
 export async function listAllTopUps(deps: Pick<Deps, "database">, request: ListAllTopUpsRequest, call: ApiCall) {
   const { database } = deps;
   const { state, onlyProblems } = request;

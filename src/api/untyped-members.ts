@@ -5,7 +5,6 @@ import { jsonOf } from "../rules/plain-values.ts";
 
 /** Readers of untyped JSON in requests. Each of them throws a 400 that names the field if the value has another type. */
 
-/** A member of an object; undefined if it is missing or null. */
 export function memberOf(object: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(object, name) ? (object[name] ?? undefined) : undefined;
 }
@@ -19,7 +18,6 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !isList(value);
 }
 
-/** A list of at most `maxItems`. */
 export function listAt(value: JsonValue | undefined, field: string, maxItems: number): readonly JsonValue[] {
   if (!isList(value)) throw mustBe(field, "a list");
   if (value.length > maxItems) throw DomainError.ofField(field, `must have at most ${maxItems} items`);
@@ -57,7 +55,6 @@ export function optionalObjectAt(value: JsonValue | undefined, field: string): J
   return isAbsent(value) ? undefined : objectAt(value, field);
 }
 
-/** One of the texts. */
 export function choiceAt<Choice extends string>(value: JsonValue | undefined, field: string, choices: readonly Choice[]): Choice {
   const choice = choices.find((one) => one === value);
   if (choice === undefined) {
@@ -79,7 +76,6 @@ function mustBe(field: string, form: string): DomainError {
   return DomainError.ofField(field, `must be ${form}`);
 }
 
-/** The JSON of an untyped field. */
 export function jsonIn(value: Value | undefined): JsonValue | undefined {
   return value && jsonOf(value);
 }

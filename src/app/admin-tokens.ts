@@ -16,7 +16,6 @@ type Settings = Pick<Config, "dataDir" | "adminToken" | "adminTokenFile" | "metr
 const MAX_TOKENS = 2;
 const MAX_FILE_BYTES = 8_192;
 
-/** The tokens of the break-glass admin. */
 export class AdminTokens {
   readonly #settings: Settings;
   /** Changes that were sent with a token and have not ended. */

@@ -41,7 +41,6 @@ type CustomerPageOptions = {
   readonly meter: Meter;
   readonly log: Log;
   readonly failures: FailedAuthentications;
-  /** Composes the chain of the calls of members. */
   readonly serveMembers: (authentication: MemberAuthentication) => Serve;
 };
 

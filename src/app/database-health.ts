@@ -34,7 +34,6 @@ export class DatabaseHealth {
   readonly #maintenance: Maintenance | undefined;
   readonly #config: HealthOptions["config"];
   readonly #log: Log;
-  /** Per cell. */
   readonly #entriesWithoutPartition: number[] = [];
   readonly #cellsWithOffset = new Set<number>();
   readonly #listeners = new Set<() => void>();

@@ -17,7 +17,6 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 const MAX_STATEMENTS = 2_048;
 const MAX_WAIT_MS = 3_000;
 
-/** The address of the database, and the role to use there. */
 export type DatabaseLogin = { readonly address: DatabaseAddress; readonly role: string };
 
 /**

@@ -16,7 +16,6 @@ const MAX_WATCHERS_PER_OPERATOR = 10;
 type FeedOptions = {
   readonly database: Cells;
   readonly isReachable: () => boolean;
-  /** The metrics of this process and of all workers. */
   readonly readMetrics: () => Promise<Metrics["registry"]>;
   readonly onFailure: (error: unknown) => void;
   /** Starts the regular work of a minute, and returns what ends it. */

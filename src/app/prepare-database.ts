@@ -114,7 +114,6 @@ async function acquireLock(lock: DatabaseLock, dataDir: string): Promise<void> {
 
 /** The embedded database, opened for a command. */
 type EmbeddedDatabase = {
-  /** The login of the superuser. */
   readonly address: DatabaseAddress;
   readonly clusterDir: string;
   /** Whether no server uses it, and none can until `close`. */

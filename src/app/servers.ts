@@ -63,7 +63,6 @@ import type { LeakKeys } from "./settings/leak-keys.ts";
 
 export { createComponents } from "./components.ts";
 
-/** What the servers of both APIs have. */
 type ServerOptions = {
   readonly config: Config;
   readonly deps: Deps;

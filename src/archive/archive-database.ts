@@ -11,9 +11,7 @@ const LOCK = 7_665_122;
 const LINES_PER_STATEMENT = 2_000;
 const HEADS_PER_STATEMENT = 1_000;
 
-/** The location of a ledger. */
 export type LedgerPlace = {
-  /** The login of the owner. */
   readonly address: DatabaseAddress;
   readonly schema: string;
   /** The name of the cell that must be there; undefined without cells. */

@@ -7,7 +7,6 @@ import { type ArchivedHead, ArchiveError } from "./archive-database.ts";
 
 const ENTRIES_PER_REPORT = 1_000;
 
-/** What a file has. */
 export type VerifiedEntries = {
   readonly sha256: string;
   readonly bytes: number;
@@ -202,7 +201,6 @@ export function ledgerHash(before: string, line: LedgerLine): string {
   return createHash("sha256").update(Buffer.from(before, "hex")).update(fields.join(":")).digest("hex");
 }
 
-/** Microseconds since 1970. */
 function microsOf(time: string): bigint {
   const seconds = Date.parse(`${time.slice(0, 19)}Z`) / 1000;
   return BigInt(seconds) * 1_000_000n + BigInt(time.slice(20, 26));

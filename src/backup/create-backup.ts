@@ -17,7 +17,6 @@ const SLOT = "vx_backup";
 
 export type CreateOptions = {
   readonly file: string;
-  /** The login of the superuser. */
   readonly address: DatabaseAddress;
   readonly clusterDir: string;
   readonly createdAt: Date;
@@ -26,7 +25,6 @@ export type CreateOptions = {
 };
 
 type CreatedBackup = {
-  /** The size of the file. */
   readonly bytes: number;
   readonly databaseBytes: number;
   readonly walSegments: number;
@@ -188,7 +186,6 @@ export class ArchiveContent {
     return this.#records.has(name);
   }
 
-  /** The manifest and the end of the archive. */
   *end(): Generator<Buffer> {
     yield* entryOf(MANIFEST, Buffer.from(writeManifest(this.#records)));
     yield Buffer.alloc(END_BYTES);

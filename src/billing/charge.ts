@@ -30,11 +30,9 @@ export type GenerationSpec = {
   readonly idempotencyKey: string | undefined;
 };
 
-/** How a generation ended. */
 export type Ending =
   | { readonly kind: "completed"; readonly done: UpstreamEnd }
   | { readonly kind: "failed"; readonly error: unknown }
-  /** The error that the reader gets. */
   | { readonly kind: "stopped"; readonly why: Stop; readonly error: unknown };
 
 /** The reasons why a generation ends before its upstream is done. */
@@ -57,13 +55,11 @@ type Rule = {
    * causes the stop: then only a stream is charged, for the pieces it delivered.
    */
   readonly chargedOnceSent: boolean;
-  /** The text in the ledger row. */
   readonly text: string;
 };
 
 const CHARGED = "Usage until then is charged.";
 
-/** How each stop is charged. */
 export const STOPS: Readonly<Record<Stop, Rule>> = {
   disconnected: {
     reason: "unavailable",

@@ -208,13 +208,11 @@ function toolNameField(format: Format, i: number): string {
   return format === "openai-chat" ? `tools[${i}].function.name` : `tools[${i}].name`;
 }
 
-/** The name of the schema of the reply. */
 function schemaNameField(format: Format): string {
   const member = format === "openai-chat" ? "json_schema.name" : "name";
   return `${fieldName(format, "response_format")}.${member}`;
 }
 
-/** The name of a field in the caller's format. */
 export function fieldName(format: Format, field: string): string {
   return (NAMES[format] as Readonly<Record<string, string>>)[field] ?? field;
 }

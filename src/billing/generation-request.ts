@@ -26,7 +26,6 @@ export type GenerationRequest = {
 
 /** A generation that has ended and is charged. */
 export type Reply = {
-  /** "gen_…" */
   readonly id: string;
   readonly model: string;
   readonly output: Output;
@@ -39,7 +38,6 @@ export type Reply = {
   readonly stopSequence?: string | null | undefined;
   readonly usage: Usage;
   readonly costMicros: Micros;
-  /** The balance after the charge. */
   readonly balanceMicros: Micros;
 };
 
@@ -61,7 +59,6 @@ export type Caller = {
   readonly key: AdmittedKey;
   /** Admits the call again, without a slot of the window. Throws the error that a new call would get. */
   readonly readmit: () => Promise<AdmittedKey>;
-  /** Undefined without an idempotency key. */
   readonly idempotency: Idempotency | undefined;
   /** Aborted when the caller disconnects, its deadline passes, or the server stops. */
   readonly signal: AbortSignal;

@@ -191,7 +191,6 @@ function extentOf(size: Pick<Size, "inputTokens" | "maxTokens" | "images">): Ext
 }
 
 type Input = {
-  /** The tokens of the texts. */
   readonly promptTokens: number;
   /** The tokens that the context window has for the reply. */
   readonly room: number;
@@ -202,7 +201,6 @@ function fitsWindow({ contextWindow }: Model, request: GenerationRequest, maxTok
   return maxTokens <= contextWindow || (isEmbedding(request) && longTextsOf(request, contextWindow).length === 0);
 }
 
-/** The maximum tokens of the images. */
 export function imageTokensOf({ imageTokens }: Model, { messages }: GenerationRequest): number {
   return imagesIn(messages) * imageTokens;
 }

@@ -159,7 +159,6 @@ export type QuoteCaller = {
 
 export type QuoteDeps = {
   readonly tokens: Pick<Tokens, "countPrompt">;
-  /** What would happen to a hold. */
   readonly quoteHold: (hold: HoldRequest) => Promise<HoldOutcome>;
 };
 

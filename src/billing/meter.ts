@@ -120,7 +120,6 @@ export class Meter {
     }
   }
 
-  /** The model at the prices of the account. */
   #modelOf(key: QuoteCaller["key"], { model: id }: GenerationRequest): Model | Promise<Model> {
     const model = this.#deps.models.get(id);
     if (!model)

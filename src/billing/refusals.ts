@@ -55,7 +55,6 @@ export function paymentReversed({ owedMicros, ...funds }: OwingHold, need: Need,
   });
 }
 
-/** The figures of every 402. */
 function fundsMetadata({ balanceMicros, heldMicros }: Funds, { requiredMicros }: Need) {
   const available = balanceMicros - heldMicros;
   return {

@@ -4,7 +4,6 @@ import type { Parameter } from "../store/driver/connection.ts";
 import type { Database } from "../store/driver/database.ts";
 import type { CellDirectory } from "./cell-directory.ts";
 
-/** Pools of one purpose, one for each cell. */
 export class CellRouter implements Cells {
   readonly #pools: Database[];
   readonly #directory: CellDirectory;

@@ -32,7 +32,6 @@ export class SplitStandby {
     return row?.recovers === true;
   }
 
-  /** The split as the standby has replayed it. */
   async findSplit(id: string): Promise<Split | undefined> {
     return await readSplit(this.#session.sql, this.#schema, id);
   }

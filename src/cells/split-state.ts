@@ -5,7 +5,6 @@ import { type DatabaseAddress, endpointsOf } from "../store/driver/endpoints.ts"
 /** A split cannot begin or continue. The message is for the operator. */
 export class SplitError extends Error {}
 
-/** A row of cell_splits. */
 export type Split = {
   readonly id: string;
   readonly target: string;

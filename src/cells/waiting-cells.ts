@@ -35,7 +35,6 @@ export class WaitingCells {
     this.#use = use;
   }
 
-  /** All cells of the file. */
   get known(): readonly CellToMigrate[] {
     return [...this.#known.values()];
   }

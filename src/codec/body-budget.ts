@@ -33,7 +33,6 @@ export class BodyBudget {
     this.#maxLargeBytes = maxBytes - smallBytes;
   }
 
-  /** Bytes of requests in memory. */
   get usedBytes(): number {
     return this.#room.inUse;
   }
@@ -45,7 +44,6 @@ export class BodyBudget {
     return peak;
   }
 
-  /** For one request of an account. */
   openShare(accountId: string | undefined): BodyShare {
     return new BodyShare(this, accountId);
   }
@@ -108,7 +106,6 @@ export class BodyShare {
     else this.#free(-more);
   }
 
-  /** Parses the body in the turn of its account. */
   inTurn<Result>(parse: () => Promise<Result>): Promise<Result> {
     return this.#budget.inTurn(this.#accountId, parse);
   }

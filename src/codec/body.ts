@@ -68,7 +68,6 @@ export function hasBody(source: BodySource): boolean | Promise<boolean> {
   });
 }
 
-/** Reads the body as sent. */
 export function readBytes(source: BodySource, limits: BodyLimits): Buffer | Promise<Buffer> {
   const { maxBytes, share } = limits;
   const announced = Number(source.headers["content-length"] ?? 0);

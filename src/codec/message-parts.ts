@@ -11,7 +11,6 @@ import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { nextTurn } from "../domain/next-turn.ts";
 import { isLongList, itemsOf } from "./json/writer.ts";
 
-/** The parts of an encoded message. */
 export type Parts = Generator<string> | Generator<Uint8Array>;
 
 /** The binary form of a message, in parts: each item of a long list is one. */
@@ -90,7 +89,6 @@ export async function joinShort(parts: Parts): Promise<Buffer | undefined> {
   return Buffer.from(joined(pieces));
 }
 
-/** The number of bytes of all parts together. */
 export async function lengthOf(parts: Parts): Promise<number> {
   let bytes = 0;
   for await (const piece of piecesOf(parts)) bytes += Buffer.byteLength(piece);

@@ -7,7 +7,6 @@ export type AnthropicClient = {
   readonly code: string;
 };
 
-/** A model of the server. */
 type ListedModel = {
   readonly id: string;
   readonly contextWindow: number;

@@ -21,7 +21,6 @@ export function isBase64Slice(text: string, start: number): boolean {
   return Buffer.from(end, "base64").toString("base64") === end;
 }
 
-/** The length of base64 with padding, for that many bytes. */
 export function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4;
 }

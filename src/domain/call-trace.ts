@@ -12,7 +12,6 @@ export type CallTrace = {
   readonly traceId: string;
   /** The span of this server; undefined if it exports no traces. */
   readonly spanId: string | undefined;
-  /** Undefined if the trace is not recorded. */
   startStage(stage: Stage): StageSpan | undefined;
   startAttempt(attempt: StartedAttempt): AttemptSpan;
 };
@@ -21,7 +20,6 @@ export type CallTrace = {
 export type Stage = "gate" | "admission" | "hold" | "settlement";
 
 export type StageSpan = {
-  /** Starts a part of this stage. */
   startStage(stage: Stage): StageSpan;
   end(failure?: unknown): void;
 };
@@ -61,9 +59,7 @@ export type AttemptResult = {
   readonly outcome: string;
   readonly startedAtMs: number;
   readonly endedAtMs: number;
-  /** Undefined if no piece of a reply arrived. */
   readonly firstPieceAtMs: number | undefined;
-  /** Undefined if the reply is incomplete. */
   readonly finishReason: FinishReason | undefined;
   /** Undefined if the upstream reported none. */
   readonly usage: Usage | undefined;

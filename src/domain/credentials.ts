@@ -38,7 +38,6 @@ export function generateKey(lane: Lane, randomBytes: (size: number) => Uint8Arra
   };
 }
 
-/** The lane of a well-formed key. */
 export function laneOfKey(secret: string): Lane {
   const at = KEY_PREFIX.length + LANE_AT;
   return BASE62.indexOf(secret.charAt(at)) * 62 + BASE62.indexOf(secret.charAt(at + 1));

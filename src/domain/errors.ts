@@ -350,7 +350,6 @@ export class DomainError extends Error {
     this.shouldRetry = options.shouldRetry ?? ERRORS[reason].shouldRetry;
   }
 
-  /** A 400 that names the field. */
   static ofField(field: string, description: string): DomainError {
     return new DomainError("invalid_argument", {
       message: `${field}: ${description}`,

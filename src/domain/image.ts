@@ -59,7 +59,6 @@ const TYPES = IMAGE_TYPES.join(", ");
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const NOT_BASE64 = "must be base64 with padding and without other characters";
 
-/** Checks every character. */
 export async function checkBase64(base64: string, field: string): Promise<void> {
   for (let at = 0; at < base64.length; at += BASE64_SLICE) {
     await nextTurn();

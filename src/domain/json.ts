@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 
-/** A value that JSON can express. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [name: string]: JsonValue };
 
 export type JsonObject = { readonly [name: string]: JsonValue };
@@ -23,7 +22,6 @@ export function keepJsonText(object: JsonObject, text: string): void {
   texts.set(object, text);
 }
 
-/** The text of an object if it is known. */
 export function knownJsonText(value: unknown): string | undefined {
   return texts.get(value as JsonObject);
 }
@@ -117,7 +115,6 @@ function nameWithoutEscape(string: string, names: string[]): string {
   return written.includes("\\") ? `"${PLACEHOLDER}${names.push(name) - 1}"` : written;
 }
 
-/** Replaces the placeholders by the names. */
 function withNames(value: unknown, names: readonly string[]): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {

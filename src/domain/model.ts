@@ -61,7 +61,6 @@ export type Model = {
   readonly defaultOutputTokens: number;
   /** Maximum number of tokens that the upstream's chat template adds to a prompt. */
   readonly promptOverheadTokens: PromptOverhead;
-  /** Maximum number of tokens of one image. */
   readonly imageTokens: number;
   /** Maximum number of messages of a request in the format of OpenAI or Anthropic. */
   readonly maxMessages: number;

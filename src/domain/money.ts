@@ -5,7 +5,6 @@ const MICROS_PER_UNIT = 1_000_000n;
 const MAX_DECIMALS = 6;
 
 export type Currency = {
-  /** Of ISO 4217. */
   readonly code: string;
   /** Before an amount. */
   readonly sign: string;

@@ -8,7 +8,6 @@ export type Operator = { readonly id: string; readonly name: string; readonly ro
 /** The holder of VX_ADMIN_TOKEN: an admin who needs no row in the database and cannot be revoked. */
 export const BREAK_GLASS: Operator = { id: "break-glass", name: "break-glass", role: "admin" };
 
-/** Whether the operator has the rights of the role. */
 export function hasRole({ role }: Operator, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }

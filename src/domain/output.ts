@@ -17,7 +17,6 @@ export type ToolCallDelta = {
   readonly arguments: string;
 };
 
-/** The content of a reply. */
 export type Output = {
   readonly text: string;
   readonly reasoning: readonly Reasoning[];
@@ -88,7 +87,6 @@ export function isEmpty({ text, reasoning, toolCalls }: Output): boolean {
   return text === "" && reasoning.length === 0 && toolCalls.length === 0;
 }
 
-/** The texts of a reply without its reasoning. */
 export function textsOfReply({ text, toolCalls }: Output): string[] {
   const calls = toolCalls.flatMap((call) => [call.name, call.arguments]);
   return text === "" ? calls : [text, ...calls];

@@ -41,7 +41,6 @@ export async function periodStarts(
   return starts.length > max ? undefined : starts;
 }
 
-/** The first quarter of the month of a quarter. */
 export async function monthStart(zone: TimeZone, quarter: Quarter): Promise<Quarter> {
   const range = { from: quarter - MAX_QUARTERS.month, to: quarter + 1 };
   return (await periodStarts(zone, "month", range, 3))?.at(-1) ?? quarter;
@@ -76,7 +75,6 @@ export type Span = QuarterRange & { readonly ahead: number };
 /** An offset from UTC, and the quarter of its year from which it applies. */
 type Offset = { readonly from: number; readonly ahead: number };
 
-/** The offset from UTC at a quarter. */
 type AheadAt = (quarter: Quarter) => number;
 
 /** Names of the IANA database. Without this, Intl would also accept offsets such as "+05:30". */

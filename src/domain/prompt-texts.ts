@@ -55,7 +55,6 @@ function appendTexts(texts: string[], { content, toolCalls, reasoning }: PromptM
   }
 }
 
-/** The number of images. */
 export function imagesIn(messages: readonly PromptMessage[]): number {
   let images = 0;
   for (const { content } of messages) {
@@ -150,7 +149,6 @@ export function charactersIn(prompt: Prompt): number {
   return characters;
 }
 
-/** Options for counting tokens. */
 export type CountOptions = {
   readonly signal?: AbortSignal;
   /** Counting may stop once there are more tokens than this. */

@@ -100,7 +100,6 @@ export type ImageDetail = "auto" | "low" | "high";
 export type Tool = {
   readonly name: string;
   readonly description: string | undefined;
-  /** The JSON Schema of the arguments. */
   readonly parameters: JsonObject | undefined;
   readonly strict: boolean | undefined;
   readonly cacheControl?: CacheControl;

@@ -11,7 +11,6 @@ export class SlotArray<Item> {
     return this.#items.length - this.#freeSlots.length;
   }
 
-  /** Returns the slot of the item. */
   insert(item: Item): number {
     const slot = this.#freeSlots.pop() ?? this.#items.length;
     this.#items[slot] = item;

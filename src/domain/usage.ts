@@ -12,7 +12,6 @@ export type Usage = {
   /** Output tokens without reasoning. */
   readonly output: number;
   readonly reasoning: number;
-  /** Images in the prompt. */
   readonly images: number;
   /** The part of the input tokens that images have. For information only: they are charged as input. */
   readonly imageTokens: number;

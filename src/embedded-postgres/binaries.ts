@@ -116,7 +116,6 @@ async function describePackage(root: string): Promise<BinaryPackage> {
   return { root, version };
 }
 
-/** Locates the package with the binaries for this machine. */
 export async function findBinaryPackage(platform?: string, arch?: string): Promise<BinaryPackage> {
   const name = binaryPackageName(platform, arch);
   try {

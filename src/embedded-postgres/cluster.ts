@@ -98,7 +98,6 @@ export async function checkOwner({ home, clusterDir, user }: Placement): Promise
   );
 }
 
-/** The major version of PostgreSQL that made the cluster. */
 async function majorOf(clusterDir: string): Promise<string> {
   const version = (await ignoring(["ENOENT"], readFile(join(clusterDir, "PG_VERSION"), "utf8")))?.trim();
   if (version !== undefined) return version;

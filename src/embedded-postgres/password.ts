@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { EmbeddedPostgresError, ignoring } from "./error.ts";
 import { ownUid, writeAtomically } from "./server-user.ts";
 
-/** The superuser of the cluster. */
 export const superuser = "postgres";
 
 const fileName = "postgres-password";
@@ -25,7 +24,6 @@ export class Passwords {
     return new Passwords(randomBytes(32).toString("base64url"));
   }
 
-  /** Undefined if the data folder has no stored password. */
   static async read(dataDir: string): Promise<Passwords | undefined> {
     const path = passwordPath(dataDir);
     const secret = await ignoring(["ENOENT"], readFile(path, "utf8").catch(unreadable(path)));

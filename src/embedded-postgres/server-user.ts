@@ -88,7 +88,6 @@ export async function makeServerFolder(path: string, user: ServerUser, shared = 
   if ((entry.mode & 0o777) !== 0o700) await chmod(path, 0o700);
 }
 
-/** Replaces a file of the server user atomically. */
 export async function replaceServerFile(path: string, text: string, user: ServerUser): Promise<void> {
   await writeAtomically(path, text, rename, user);
 }
@@ -132,7 +131,6 @@ export function makeFolders(path: string): string | undefined {
   return firstParent ?? made;
 }
 
-/** Undefined if the folder exists. */
 function makeFolder(folder: string): string | undefined {
   try {
     mkdirSync(folder);

@@ -50,7 +50,6 @@ export const BUILT_IN_MODELS: readonly Model[] = [
   },
 ];
 
-/** The model of an example. */
 export type ExampleModel = {
   readonly model: Model;
   /** For a placeholder: why no model of the server can run the example. */

@@ -9,12 +9,10 @@ export class Catalog {
     this.replace(models);
   }
 
-  /** Sorted by id. */
   list(): readonly Model[] {
     return this.#sorted;
   }
 
-  /** The model with this id or alias. */
   get(name: string): Model | undefined {
     return this.#byName.get(name);
   }

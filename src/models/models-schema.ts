@@ -317,7 +317,6 @@ function checkPrices(values: PriceValues, wrong: (field: string, message: string
   }
 }
 
-/** The prices of values that passed the check. */
 function pricesOf(values: PriceValues): Prices {
   const { input_micros_per_million_tokens: input = 0n, output_micros_per_million_tokens: output = 0n } = values;
   return values.prices ?? tokenPrices(input, output);

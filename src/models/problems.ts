@@ -47,7 +47,6 @@ export function fieldOf(path: Path): string {
   return path.map((key, at) => (typeof key === "number" ? `[${key}]` : `${at === 0 ? "" : "."}${String(key)}`)).join("");
 }
 
-/** The value at the path; undefined if there is none. */
 export function valueAt(content: unknown, path: Path): unknown {
   return path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | null | undefined)?.[key], content);
 }

@@ -25,7 +25,6 @@ type Options = {
   readonly checkAmount: (micros: bigint) => void;
   /** Where customers return to if they name no address. */
   readonly returnUrl: string;
-  /** The time in milliseconds. */
   readonly now: () => number;
 };
 
@@ -147,7 +146,6 @@ export class AutoTopUps {
     return id;
   }
 
-  /** Deletes the customer of an account that has closed. */
   async forget(accountId: string): Promise<void> {
     const id = await this.deleteCustomer(accountId);
     if (id !== undefined) await forgetCustomer(this.#options.database, accountId, id);

@@ -1,7 +1,6 @@
 import type { Micros } from "../domain/money.ts";
 import type { SeenPayment } from "../store/top-ups.ts";
 
-/** What a customer is to pay. */
 export type Order = {
   readonly topUpId: string;
   readonly accountId: string;
@@ -75,7 +74,6 @@ export type PaymentProvider = {
   ): Promise<{ readonly id: string; readonly url: string }>;
   /** Creates a page on which the customer manages stored methods, the billing address and tax ids, and returns its address. */
   createBillingPage(customerId: string, returnUrl: string): Promise<string>;
-  /** Undefined if there is no such page. */
   lookUpMethodPage(id: string): Promise<MethodPage | undefined>;
   /** Creates a payment that is made only when it is confirmed, and returns its id. A repetition within a day returns the same one. */
   createPayment(order: ChargeOrder): Promise<string>;
@@ -93,7 +91,6 @@ export type PaymentProvider = {
   undelivered(): Promise<readonly PaymentEvent[]>;
 };
 
-/** A request to the provider that failed. */
 export class ProviderError extends Error {
   /** That of its response; 0 without one. */
   readonly #status: number;

@@ -28,7 +28,6 @@ export type TopUpsOptions = {
   readonly maxMicros: Micros;
   /** Where customers return to if they name no address. */
   readonly returnUrl: string;
-  /** The time in milliseconds. */
   readonly now: () => number;
   /** Called when operators should look at a top-up. */
   readonly onAlert: (alert: TopUpAlert) => void;

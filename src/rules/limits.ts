@@ -64,7 +64,6 @@ function rulesOf(field: DescField): FieldRules["type"] | undefined {
   return knownRules.get(field);
 }
 
-/** The rules of the value of a field, or of each item of a list. */
 function itemRulesOf(field: DescField): FieldRules["type"] | undefined {
   const rules = rulesOf(field);
   return rules?.case === "repeated" ? rules.value.items?.type : rules;

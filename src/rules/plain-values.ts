@@ -47,7 +47,6 @@ class LazyJsonHolder extends JsonHolder {
   }
 }
 
-/** The value of an untyped field. */
 export function valueOfJson(json: JsonValue): Value {
   return new JsonHolder(json);
 }
@@ -57,7 +56,6 @@ export function heldJsonOf(value: object): JsonValue | undefined {
   return value instanceof JsonHolder ? value.json : undefined;
 }
 
-/** The JSON of an untyped field. */
 export function jsonOf(value: Value): JsonValue {
   return value instanceof JsonHolder ? value.json : toJson(ValueSchema, value);
 }

@@ -86,7 +86,6 @@ const MAX_COLLECTED_NAMES = 64;
 const MAX_COLLECTED_BYTES = 65_536;
 const MAX_NAME_CHARACTERS = 100;
 
-/** The limits of the field that collects unknown names. */
 function checkCollectedFields(desc: DescMessage, message: Message): void {
   const field = fieldForUnknown(desc);
   if (!field) return;

@@ -10,7 +10,6 @@ const LISTS_OF_HANDLES = [
   "nodejs_active_resources_total",
 ];
 
-/** The metrics that /metrics returns. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 const LATENCY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];

@@ -14,9 +14,7 @@ export const SAMPLERS = [
 
 /** What the OTEL_… variables say. The exporters themselves read addresses, headers and timeouts. */
 export type TelemetrySettings = {
-  /** Undefined if no traces are exported. */
   readonly traces: TraceSettings | undefined;
-  /** Undefined if no metrics are exported. */
   readonly metrics: MetricSettings | undefined;
   /** Whether the names of older GenAI conventions are exported besides the current ones. */
   readonly oldNames: boolean;
@@ -49,7 +47,6 @@ export type Telemetry = {
 
 export type RecordAttempt = (attempt: Pick<StartedAttempt, "model" | "settings" | "prompt">, result: AttemptResult) => void;
 
-/** The trace of a call that this server exports. */
 export type ServerTrace = CallTrace & {
   /** Call this once, when the call has ended and its charge is settled. */
   end(call: TracedCall): void;
@@ -71,7 +68,6 @@ export type TracedCall = {
   readonly status: number | undefined;
   /** The code of the error; undefined if the call succeeded. */
   readonly reason: string | undefined;
-  /** Whether the server is the cause of the failure. */
   readonly isServerFailure: boolean;
   readonly requestId: string;
   readonly accountId: string | undefined;

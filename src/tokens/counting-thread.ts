@@ -26,7 +26,6 @@ export class CountingThread {
   readonly #limits: ThreadLimits;
   readonly #prompts = new FairShare();
   readonly #characters = new FairShare();
-  /** The last task of each account. */
   readonly #tasks = new Map<string, Promise<unknown>>();
   #pool: Tinypool | undefined;
   #closed = false;
@@ -66,7 +65,6 @@ export class CountingThread {
     return false;
   }
 
-  /** Counts after the earlier tasks of the account. */
   async #countInTurn(task: string[], accountId: string | undefined, signal: AbortSignal | undefined) {
     if (accountId === undefined) return await this.#countNow(task, signal);
     const earlier = this.#tasks.get(accountId) ?? Promise.resolve();
@@ -93,7 +91,6 @@ export class CountingThread {
   }
 }
 
-/** A pool of one thread, which is replaced if it fails. */
 function createPool(idleMs: number): Tinypool {
   // V8 reads this when a thread starts, and it overrides the limits of the thread. With the 32 MiB of the command line, a
   // thread takes 54 MiB more and the same time.

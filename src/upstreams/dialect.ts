@@ -26,7 +26,6 @@ export type Dialect = {
 export type Dialects = Dialect & { readonly tasks?: Readonly<Partial<Record<Task["kind"], Dialect>>> };
 
 export type ResponseReader = {
-  /** The data of one server-sent event. */
   readEvent(data: string): void;
   /** The complete reply of a server that does not stream. */
   readWhole(body: string): void;

@@ -19,9 +19,7 @@ export type UpstreamEnd = {
 /** Non-empty pieces of the reply, then exactly one end. */
 export type UpstreamEvent = Delta | UpstreamEnd;
 
-/** A source of replies. */
 export type Upstream = {
-  /** For logs and metrics. */
   readonly name: string;
   /**
    * Throws an UpstreamFailure when the reply is incomplete. When the signal aborts, it throws the signal's reason.
@@ -44,7 +42,6 @@ export type UpstreamCall = {
   readonly accountId: string;
   /** Selects the upstream among those with a weight; undefined for a random one. */
   readonly idempotencyKey: string | undefined;
-  /** For the log. */
   readonly requestId: string;
   readonly trace: CallTrace | undefined;
   readonly signal: AbortSignal;

@@ -24,7 +24,6 @@ const RESOLVE_TRIES = 2;
 /** The parts of an URL, without the host, that decide whether an address of the host receives deliveries. */
 type Target = Pick<URL, "protocol" | "port">;
 
-/** Decides which addresses receive deliveries. */
 export class DeliveryAddresses {
   readonly #allowed: AddressRanges | undefined;
   readonly #isOwnPort: (port: number) => boolean;

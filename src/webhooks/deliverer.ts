@@ -29,7 +29,6 @@ type DelivererOptions = {
   readonly database: Cells;
   /** For webhooks of operators, and for those of accounts. */
   readonly senders: { readonly operators: Sender; readonly customers: Sender };
-  /** In [0, 1). */
   readonly random: () => number;
   readonly onAttempt: (outcome: Outcome) => void;
   /** Called for the first of several failures of a cell. */
@@ -48,7 +47,6 @@ export class Deliverer {
   readonly #testing = new Set<string>();
   /** What is reserved for claims that are under way. */
   readonly #reserved = { any: 0, hanging: 0, fast: 0 };
-  /** By cell. */
   readonly #ended = new Map<number, Attempt[]>();
   readonly #rounds = new Map<number, Promise<void>>();
   readonly #isWoken = new Set<number>();

@@ -18,9 +18,7 @@ export type Endpoint = {
   readonly secrets: string;
 };
 
-/** The outcome of an attempt. */
 export type Outcome = {
-  /** Undefined without an answer. */
   readonly status: number | undefined;
   readonly latencyMs: number;
   /** Empty if the endpoint accepted the delivery. */
@@ -201,7 +199,6 @@ function storable(text: string, maxCharacters: number): string {
   return [...safe].slice(0, maxCharacters).join("");
 }
 
-/** Seconds, or a date. */
 function readRetryAfter(header: string | string[] | undefined): number | undefined {
   if (typeof header !== "string") return undefined;
   const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();

@@ -20,7 +20,6 @@ export function appendMessages(messages: PromptMessage[], param: MessageParam, f
   else appendUserMessages(messages, content, `${field}.content`);
 }
 
-/** The system prompt; undefined if there is none. */
 export function systemMessageOf(system: JsonValue | undefined): PromptMessage | undefined {
   if (system === undefined || system === null) return undefined;
   if (typeof system === "string") return { role: "system", content: system };

@@ -6,7 +6,6 @@ import { valueOfJson } from "../../rules/plain-values.ts";
 import { callItem, type Item, itemIdOf, messageItem, reasoningItem, summaryPartOf, textPartOf } from "./items.ts";
 import { failedResponse, finishedResponse, isIncomplete, type ResponseInit, startedResponse } from "./reply.ts";
 
-/** What the events of one stream have in common. */
 type StreamedResponse = {
   readonly generationId: string;
   readonly model: string;
@@ -92,7 +91,6 @@ export class ResponseEvents {
     this.#open = undefined;
   }
 
-  /** Numbers the events of the open item. */
   *#eventsOf(events: Iterable<StreamedEvent>): Generator<StreamedEvent> {
     for (const event of events) yield this.#event({ ...event, outputIndex: this.#items.length });
   }

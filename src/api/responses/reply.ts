@@ -70,7 +70,6 @@ function formatSettingOf(format: ResponseFormat | undefined): JsonObject {
   }
 }
 
-/** A response before its end. */
 export function startedResponse(generationId: string, model: string, settings: ResponseInit): ResponseInit {
   return {
     ...settings,

@@ -67,7 +67,6 @@ function textOf(time: Timestamp | undefined): string {
   return time === undefined ? "" : String(time.seconds);
 }
 
-/** The range of a request without periods. */
 export async function usageRangeOf(cell: FunctionCaller, request: Pick<UsageFields, "from" | "to">): Promise<QuarterRange> {
   return await rangeOf(cell, request, timeZoneOf("UTC"));
 }

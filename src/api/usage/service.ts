@@ -20,7 +20,6 @@ export const usageService = defineService(UsageService, {
   },
 });
 
-/** The usage of one account or of all accounts, for operators. */
 export async function getAccountUsage(deps: Deps, request: GetAccountUsageRequest, call: ApiCall) {
   const { database } = deps;
   const { by, ...range } = await usageQueryOf(database.home, request, ["account", "key", "model", "user", "upstream"]);

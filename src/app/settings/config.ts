@@ -132,7 +132,6 @@ const schema = z.object({
   VX_SUPPORT_URL: z.string().superRefine(checkedBy(linkProblem)).optional(),
 });
 
-/** The names of all settings. */
 export const SETTINGS: readonly string[] = Object.keys(schema.shape);
 
 /** Reads the settings from the environment; an empty value counts as unset. */
@@ -164,7 +163,6 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     adminHost: values.VX_ADMIN_HOST,
     adminPort: values.VX_ADMIN_PORT,
     adminToken: values.VX_ADMIN_TOKEN,
-    /** In place of `adminToken`. */
     adminTokenFile: values.VX_ADMIN_TOKEN_FILE,
     leakKeysFile: values.VX_LEAK_KEYS_FILE,
     /** A token that may only read /metrics. */
@@ -262,7 +260,6 @@ type ConnectionSettings = {
   readonly billingPipelines: number;
 };
 
-/** The pools of one process and their sizes. */
 export function poolSizes(settings: Omit<ConnectionSettings, "workers">) {
   return {
     single: settings.databaseConnections,
@@ -288,7 +285,6 @@ export function embeddedConnections(settings: ConnectionSettings): number {
   return Math.max(MIN_EMBEDDED_CONNECTIONS, serverConnections(settings) + RESERVED_CONNECTIONS);
 }
 
-/** The connections that a server opens to a database. */
 export function serverConnections(settings: ConnectionSettings): number {
   const perProcess = Object.values(poolSizes(settings)).reduce((sum, size) => sum + size, 0);
   // With several workers, the process that starts them serves the operator API with pools of the same size.

@@ -8,7 +8,6 @@ export const MAX_NAME_CHARACTERS = 60;
 const MAX_URL_CHARACTERS = 2_000;
 const MAX_LOGO_BYTES = 262_144;
 
-/** The problem of a product name; undefined if it is valid. */
 export function nameProblem(name: string): string | undefined {
   if (/\p{Cc}/u.test(name)) return "must not contain control characters";
   if (name.trim() === "") return "must not be blank";

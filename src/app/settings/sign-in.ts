@@ -26,7 +26,6 @@ export function signInSettings(values: Values) {
   };
 }
 
-/** Who may sign up. */
 function signUpSettings(values: Values): SignUp {
   const { VX_SIGN_UP: mode } = values;
   if (mode !== "closed" && values.VX_CUSTOMER_OIDC_ISSUER === undefined)
@@ -60,7 +59,6 @@ export function issuerProblem(text: string): string | undefined {
   return "must be the https URL of an issuer, such as https://accounts.google.com";
 }
 
-/** Undefined without sign-in. */
 function oidcSettings(prefix: "VX_OIDC" | "VX_CUSTOMER_OIDC", values: Values): OidcSettings | undefined {
   const {
     [`${prefix}_ISSUER` as const]: issuer,

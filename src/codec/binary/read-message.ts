@@ -212,7 +212,6 @@ class JsonValues {
     return object;
   }
 
-  /** A google.protobuf.Value. */
   *#value(start: number, end: number, path: string, depth: number): Steps<JsonValue> {
     if (++this.#count > MAX_UNTYPED_VALUES) throw DomainError.ofField(path, TOO_MANY_UNTYPED);
     const kind = this.#kindOf(start, end);

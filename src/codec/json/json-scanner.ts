@@ -79,7 +79,6 @@ class TextWindow {
     return this.text.slice(place - this.#before, this.at);
   }
 
-  /** The bytes of the text from the read position. */
   protected restOfBytes(): Buffer {
     return this.#bytes.subarray(this.#end - Buffer.byteLength(this.text.slice(this.at)));
   }

@@ -165,7 +165,6 @@ export class Readers {
   }
 }
 
-/** Sets a field, or the member of its oneof. */
 function setterOf({ localName, oneof }: DescField): Setter {
   return (into, item) => {
     if (item === IGNORED) return;

@@ -8,7 +8,6 @@ const SURROGATES = ["\\ud", "\\uD"];
 export type ShortValue = {
   readonly value: JsonObject | JsonValue[];
   readonly units: number;
-  /** The number of values in it, at all levels. */
   readonly values: number;
 };
 

@@ -48,7 +48,6 @@ export function hasLongList(desc: DescMessage, message: Message): boolean {
   return desc.fields.some((field) => isLongList(field, message));
 }
 
-/** In the order of the fields. */
 function longListsOf(desc: DescMessage, message: Message) {
   return desc.fields
     .filter((field): field is MessageList => isLongList(field, message))

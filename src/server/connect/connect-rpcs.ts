@@ -225,7 +225,6 @@ function queryFormatOf(request: HttpRequest): RpcFormat {
   return queryOf(request).get("encoding") === "json" ? connectUnary.json : connectUnary.proto;
 }
 
-/** The message of a GET. */
 async function readQuery(
   method: RpcMethod,
   { encoding }: RpcFormat,

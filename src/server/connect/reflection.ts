@@ -20,7 +20,6 @@ type ReflectionIndex = {
   readonly registry: Registry;
   /** Each file by its name, with all its imports, which a client needs to resolve it. */
   readonly files: ReadonlyMap<string, ReflectionResult>;
-  /** The numbers of the extensions of a message type. */
   readonly extensions: ReadonlyMap<string, readonly number[]>;
 };
 

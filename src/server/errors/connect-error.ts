@@ -66,7 +66,6 @@ export function fromRequestError(error: unknown): DomainError {
 /** A detail message with its schema, ready for any protocol. */
 type ErrorDetail = { readonly desc: DescMessage; readonly value: ReturnType<typeof create> };
 
-/** The quota that each reason reports as exceeded. */
 const QUOTAS: Partial<Record<Reason, string>> = {
   rate_limit_exceeded: "requests per minute",
   key_limit_reached: "active keys",

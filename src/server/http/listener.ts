@@ -16,7 +16,6 @@ type ListenerOptions = RequestOptions & {
   readonly limits?: Limits;
 };
 
-/** A certificate and its key, in PEM. */
 type TlsPair = { readonly cert: Buffer; readonly key: Buffer };
 
 /** How long finished responses may take to be sent before a drain destroys the open connections. */
@@ -75,7 +74,6 @@ export class Listener {
     return this.#sockets.size;
   }
 
-  /** Undefined unless it is open. */
   get port(): number | undefined {
     return (this.#server.address() as AddressInfo | null)?.port;
   }

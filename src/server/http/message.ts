@@ -30,7 +30,6 @@ export type RequestHead = Pick<HttpRequest, "headers" | "rawHeaders" | "url"> &
 /** Over HTTP/2, the session of the stream; over HTTP/1.1, the socket. */
 type Connection = { readonly stream: Pick<ServerHttp2Stream, "session"> } | { readonly socket: Duplex };
 
-/** Serves the requests to one path. */
 export type ServePath = (request: HttpRequest, response: HttpResponse, requestId: string) => void | Promise<void>;
 
 export type HeaderSink = { setHeader(name: string, value: string): unknown };
@@ -175,7 +174,6 @@ export function setRawSocket(connection: Duplex | Http2Session, socket: Socket):
   sockets.set(connection, socket);
 }
 
-/** Undefined if the connection is already closed. */
 export function rawSocketOf(request: RequestHead): Socket | undefined {
   const connection = "stream" in request ? request.stream.session : request.socket;
   return connection && sockets.get(connection);

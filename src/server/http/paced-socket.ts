@@ -155,7 +155,6 @@ export class ReadingTurns {
     this.#maxUnits = maxUnitsPerTurn;
   }
 
-  /** Counts work of this turn. */
   count(units = 1): void {
     this.#usedUnits += units;
     if (this.#isCounting) return;

@@ -37,7 +37,6 @@ export class RunningRequests {
     else this.#options.refusals.answer(problem, request, response);
   }
 
-  /** The response to a request that could not be parsed. */
   rawRefusal(problem: BadRequest, request: HttpRequest | undefined): string {
     return this.#options.refusals.rawResponse(problem, request);
   }

@@ -34,7 +34,6 @@ function figures(clients: readonly AnthropicClient[]): Html[] {
   );
 }
 
-/** The rows of the table of models. */
 function modelRows(models: readonly Model[]): Html[] {
   return models.map((model) => {
     const { prices } = model;

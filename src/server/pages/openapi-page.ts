@@ -58,7 +58,6 @@ function fill(text: string, values: ExampleValues): unknown {
     .replace(/\{\w+\.\w+\}/g, (placeholder) => String(lookUp(placeholder)));
 }
 
-/** The tokens of the example of a generation. */
 export const TOKENS = { inputTokens: 21, outputTokens: 7 };
 /** The balance before it. */
 export const CREDIT_MICROS = 10_000_000n;

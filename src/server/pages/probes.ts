@@ -18,7 +18,6 @@ export function probePages(readiness: Readiness): Map<string, ServePath> {
   ]);
 }
 
-/** The page for Prometheus. */
 export function metricsPage(
   authenticate: (request: Credentials) => Promise<unknown>,
   readMetrics: () => Promise<string>,

@@ -14,7 +14,6 @@ export type Product = {
   readonly hasSignIn: boolean;
   /** Whether the page offers the sign-in of the owner of the demo account. */
   readonly offersDemo?: boolean;
-  /** Who can sign up. */
   readonly signUp: "closed" | "invite" | "open";
 };
 

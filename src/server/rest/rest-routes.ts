@@ -139,7 +139,6 @@ function isPlainPath(path: string): boolean {
   return /^[\w./:~-]{1,200}$/.test(path) && !path.includes(KEY_PREFIX);
 }
 
-/** The message of the 404 at a path without a route. */
 export function describeNoRoute(path: string, correction: string): string {
   return isPlainPath(path) ? `No route matches the path ${path}.${correction}` : "No route matches this path.";
 }

@@ -7,13 +7,11 @@ import { httpBindings } from "./http-rule.ts";
 
 /** The conventions of one API over REST. */
 export type RestSurface = {
-  /** The headers with the id of the request. */
   readonly requestIdHeaders: readonly string[];
   /** Whether the key can also be in the header `x-api-key`. */
   readonly acceptsKeyHeader: boolean;
   /** Parameters of the query that are ignored: SDKs send them with every call. */
   readonly ignoredParameters: readonly string[];
-  /** The body of an error response. */
   readonly errorBody: (error: DomainError, requestId: string) => string;
   /** Whether an event has a name: the field `type` of its message. */
   readonly namesEvents: boolean;

@@ -12,7 +12,6 @@ export type SignInFailure = "outdated" | "refused" | "unknown" | "unreachable" |
 export class SignInError extends Error {
   readonly failure: SignInFailure;
 
-  /** The detail is for the log. */
   constructor(failure: SignInFailure, detail: string) {
     super(detail);
     this.failure = failure;

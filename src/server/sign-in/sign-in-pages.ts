@@ -19,7 +19,6 @@ export type SignIn = {
   readonly sessions: Pick<SessionAuthentication<unknown>, "cookiesFor">;
   /** The page that is shown after the sign-in, its name in texts, and with what one signs in without the provider. */
   readonly page: { readonly path: string; readonly name: string; readonly credential: string };
-  /** The path of the pages of the sign-in. */
   readonly path: string;
   /** A session in the database ends earlier; browsers then send a cookie without effect. */
   readonly sessionSeconds: number;
@@ -104,7 +103,6 @@ export function signInPages(signIn: SignIn): Map<string, ServePath> {
   ]);
 }
 
-/** The failures that have a page. */
 function failureOf(error: unknown): SignInError | undefined {
   if (error instanceof SignInError) return error;
   const { reason, message } = fromRequestError(error);
@@ -112,7 +110,6 @@ function failureOf(error: unknown): SignInError | undefined {
   return isOutage ? new SignInError("unavailable", message) : undefined;
 }
 
-/** The paths that take a POST. */
 export function signOutPosts(signIn: OperatorSignIn): Map<string, ServePath> {
   return new Map([["/auth/sign-out", (request, response, requestId) => signOut(signIn, request, response, requestId)]]);
 }

@@ -5,7 +5,6 @@ import type { Reader } from "../../codec/json/reader.ts";
 import { binaryParts, type Parts, protoJsonParts } from "../../codec/message-parts.ts";
 import type { Steps } from "../../codec/steps.ts";
 
-/** The messages of a method. */
 export type MethodMessages = {
   readonly desc: DescMethod;
   readonly input: DescMessage;
@@ -20,7 +19,6 @@ export type Encoding = {
   readonly name: "proto" | "json";
   /** Whether a decoded message can refer to its bytes, which then must not be freed. */
   readonly keepsBytes: boolean;
-  /** An empty message. */
   readonly empty: Buffer;
   /** Decodes a request within the limits of the .proto. */
   read(method: Pick<MethodMessages, "input" | "readJson">, bytes: Buffer): Steps<Message>;

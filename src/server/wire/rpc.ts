@@ -24,7 +24,6 @@ export type RpcFormat = {
   readonly encoding: Encoding;
   /** Whether messages are framed: in gRPC, gRPC-Web and streams of Connect. */
   readonly isEnveloped: boolean;
-  /** The content type of the response. */
   readonly contentType: string;
   /** The header that names the compression of messages. */
   readonly encodingHeader: "grpc-encoding" | "connect-content-encoding" | "content-encoding";
@@ -318,7 +317,6 @@ function decompressBody(body: Buffer, encoding: string | string[] | undefined, l
   return body.length === 0 ? body : decompress(body, encoding, limits);
 }
 
-/** The single message in its envelope. */
 function openEnvelope(
   body: Buffer,
   format: RpcFormat,
@@ -336,7 +334,6 @@ function openEnvelope(
   return decompress(bytes, encoding, limits);
 }
 
-/** The flags of the message. */
 function checkFlags(flags: number, format: RpcFormat): void {
   if (format.protocol === "connect" && (flags & END_STREAM) !== 0) throw notOneMessage();
   if ((flags & ~COMPRESSED) === 0) return;

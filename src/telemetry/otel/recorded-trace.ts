@@ -162,13 +162,11 @@ const NONE: NoItems = [];
 const UNSET: SpanStatus = { code: SpanStatusCode.UNSET };
 const ERROR: SpanStatus = { code: SpanStatusCode.ERROR };
 
-/** What a span consists of. */
 type SpanRecord = {
   readonly name: string;
   readonly kind: SpanKind;
   readonly context: SpanContext;
   readonly parent: SpanContext | undefined;
-  /** Milliseconds since 1970. */
   readonly startedAtMs: number;
   readonly endedAtMs: number;
   readonly isError: boolean;
@@ -251,7 +249,6 @@ class RecordedSpan implements ReadableSpan {
   }
 }
 
-/** Seconds and nanoseconds. */
 function timeOf(ms: number): HrTime {
   const seconds = Math.floor(ms / 1_000);
   return [seconds, Math.round((ms - seconds * 1_000) * 1e6)];

@@ -184,7 +184,6 @@ function compactionOf(usage: JsonObject | undefined): {
   };
 }
 
-/** Undefined if a count is invalid. */
 function sum(...counts: (number | undefined)[]): number | undefined {
   let total = 0;
   for (const count of counts) {

@@ -107,7 +107,6 @@ export function readObject(text: string): JsonObject {
   throw failureOf(asObject(error) ?? { message: error });
 }
 
-/** The failure for an error without a status. */
 export function failureOf(error: JsonObject): UpstreamFailure {
   return UpstreamFailure.ofStatus(statusOf(error), `the upstream responded with an error${describe(error)}`);
 }

@@ -33,7 +33,6 @@ export class ReplyBuffer {
   #unread = new UnreadDeltas();
   readonly #text = new WholeCharacters();
   readonly #reasoning = new WholeCharacters();
-  /** By the index of the call. */
   readonly #arguments = new Map<number, WholeCharacters>();
   #pieces = 0;
   #chars = 0;
@@ -288,7 +287,6 @@ function textOf(delta: Delta): string {
   }
 }
 
-/** The start of a piece. */
 function withText(delta: Delta, text: string): Delta {
   switch (delta.kind) {
     case "text":

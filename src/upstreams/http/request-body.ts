@@ -85,7 +85,6 @@ export class RawJson {
   }
 }
 
-/** Bytes that are sent as base64. */
 class BytesToEncode {
   readonly bytes: Buffer;
   readonly length: number;
@@ -113,7 +112,6 @@ export class Base64Json {
   }
 }
 
-/** The JSON of a value, in pieces. */
 function* pieces(value: unknown): Generator<string | Base64Json, void, undefined> {
   if (value instanceof Base64Json) {
     yield `"${value.prefix}`;

@@ -1,4 +1,3 @@
-/** Limits on one response of an upstream. */
 export const RESPONSE_LIMITS = {
   connectMs: 5_000,
   /**

@@ -8,11 +8,9 @@ const MAX_ID_CHARS = 200;
 /** Arguments buffered before the name of their call is known. */
 const MAX_EARLY_CHARS = 65_536;
 
-/** A part of a tool call, as the upstream sends it. */
 export type ToolCallPart = {
   readonly id?: string | undefined;
   readonly name?: string | undefined;
-  /** A part of the arguments. */
   readonly arguments?: string | undefined;
   /** All arguments, in case the upstream sends no parts of them. */
   readonly whole?: string | undefined;
@@ -46,7 +44,6 @@ export class ToolCalls {
     return this.#calls.has(key);
   }
 
-  /** The upstream's id of the call. */
   idOf(key: string): string | undefined {
     return this.#calls.get(key)?.id;
   }

@@ -258,7 +258,6 @@ type Refused = {
 };
 
 type ExchangeState =
-  /** Waits for a connection. */
   | { readonly kind: "queued" }
   /** The request is being written, or its response has not begun. */
   | { readonly kind: "sent"; readonly timer?: NodeJS.Timeout }

@@ -75,7 +75,6 @@ function formatOf(format: ResponseFormat): object {
   return { type: "json_schema", name, schema, strict };
 }
 
-/** The input items of a message. */
 function itemsOf(message: PromptMessage): object[] {
   const { role, content, toolCalls, reasoning, toolCallId } = message;
   if (toolCallId !== undefined) {

@@ -50,7 +50,6 @@ export class Breaker {
     this.#shared = new Circuit(options, tools);
   }
 
-  /** State of the shared circuit. */
   get state(): CircuitState {
     return this.#shared.state;
   }
@@ -207,7 +206,6 @@ export class Circuit {
   readonly #tools: CircuitTools;
   /** Openings since the last reset. */
   #openings = 0;
-  /** Undefined while closed. */
   #openUntilMs: number | undefined;
   /** Undefined when no probe runs. */
   #probingUntilMs: number | undefined;

@@ -7,7 +7,6 @@ import { Breaker, type BreakerOptions, type CircuitTools, type Pass } from "./br
 
 type GuardTools = CircuitTools & { readonly onReport: OnReport };
 
-/** An upstream with its slots and its breaker. */
 export class GuardedUpstream {
   readonly upstream: Upstream;
   readonly breaker: Breaker;
@@ -164,7 +163,6 @@ export class Attempt {
     if (this.#end("cancelled")) this.#options.breaker.cancel(this.#options.pass);
   }
 
-  /** False if the attempt has ended already. */
   #end(outcome: Outcome, failure?: UpstreamFailure, end?: UpstreamEnd): boolean {
     if (this.#state === "ended") return false;
     this.#state = "ended";

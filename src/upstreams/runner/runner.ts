@@ -14,7 +14,6 @@ export type RunnerLimits = {
   readonly backOff: BackOffOptions;
 };
 
-/** Limits per upstream. */
 export const RUNNER_LIMITS: RunnerLimits = {
   // Each slot is one connection to a server that has its own queue.
   slots: { maxRunning: 1_024, maxWaiting: 1_024, maxWaitMs: 10_000 },
@@ -27,12 +26,10 @@ export const RUNNER_LIMITS: RunnerLimits = {
 type RunnerOptions = CircuitTools & {
   readonly limits: RunnerLimits;
   readonly open: (settings: UpstreamSettings) => Upstream;
-  /** Throws when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly onReport: OnReport;
 };
 
-/** The result of all attempts at one upstream. */
 type Result =
   | ({ readonly kind: "replying" } & BegunReply)
   | { readonly kind: "failed"; readonly failure: UpstreamFailure }
@@ -161,15 +158,11 @@ function upstreamError(cause: UpstreamFailure): DomainError {
   return new DomainError("upstream_error", { cause });
 }
 
-/** A reply that has begun. */
 type BegunReply = { readonly attempt: Attempt; readonly first: UpstreamEvent };
 
 type ReplyOptions = {
-  /** The call's signal. */
   readonly signal: AbortSignal;
-  /** Waits until a reply begins. */
   readonly begin: (signal: AbortSignal) => Promise<BegunReply>;
-  /** The error that the reader gets. */
   readonly errorOf: (error: unknown) => unknown;
   /** Called once after `begin`, when the reply has ended or is no longer read. */
   readonly release: () => Promise<void> | undefined;
@@ -321,7 +314,6 @@ type UpstreamStatus = {
   readonly name: string;
   readonly running: number;
   readonly waiting: number;
-  /** State of the shared circuit. */
   readonly breaker: CircuitState;
   readonly openAccounts: number;
 };

@@ -4,7 +4,6 @@ import { type NextToken, nextOf, type Plan, type Segment } from "./plan.ts";
 
 const PIECE_TOKENS = 4;
 
-/** The segment that is being sent. */
 type Open = {
   readonly segment: Segment;
   readonly nextToken: NextToken;

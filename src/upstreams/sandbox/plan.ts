@@ -58,7 +58,6 @@ function callSegments(tools: readonly Tool[], seed: number): Segment[] {
   });
 }
 
-/** The names of the tools that were called since a message. */
 function calledSince(messages: readonly PromptMessage[], start: number): ReadonlySet<string> {
   const calls = messages.slice(start + 1).flatMap(({ toolCalls = [] }) => toolCalls);
   return new Set(calls.map(({ name }) => name));
@@ -114,7 +113,6 @@ function hexOf(seed: number): string {
 type Directive = {
   readonly tokens?: number;
   readonly delay_ms?: number;
-  /** Fail after this many tokens. */
   readonly fail_after?: number;
   /** Tokens of reasoning before the reply. */
   readonly reasoning?: number;
@@ -124,13 +122,11 @@ type Directive = {
   readonly cache_write?: number;
   /** How many of these to report as kept for an hour. */
   readonly cache_write_1h?: number;
-  /** Call this many tools. */
   readonly tools?: number;
   /** Call the tool with this name; the first one if the name is empty. */
   readonly tool?: string;
 };
 
-/** Name → maximum. */
 const LARGEST = {
   tokens: 32_000,
   delay_ms: 10_000,
@@ -208,7 +204,6 @@ const SENTENCES = [
 const FIRST_TOKENS = tokensOf(OPENING);
 const TOKENS = SENTENCES.map((sentence) => tokensOf(` ${sentence}`));
 
-/** A hash of the texts. */
 function seedOf(texts: readonly string[]): number {
   let hash = 0x811c9dc5;
   for (const text of texts) {
@@ -231,7 +226,6 @@ function usualTokens(seed: number): number {
   return count;
 }
 
-/** Returns the next token at each call. */
 export type NextToken = () => string;
 
 /** An endless reply. A stream calls this for each token: a generator would cost three times as much. */
@@ -249,7 +243,6 @@ function replyTokens(seed: number): NextToken {
   };
 }
 
-/** The text of a reply of the default length. */
 function sentencesOf(seed: number): string {
   return Array.from({ length: usualTokens(seed) }, replyTokens(seed)).join("");
 }

@@ -249,7 +249,6 @@ function isLeaf(flat: FlatSchema): boolean {
   return flat.const !== undefined || flat.enum !== undefined || typesOf(flat).includes("null");
 }
 
-/** The schemas of the properties and items that every value has. */
 function requiredParts(flat: FlatSchema): JsonValue[] {
   const properties = isObject(flat.properties) ? flat.properties : {};
   const parts = namesIn(flat.required).flatMap((name) => (Object.hasOwn(properties, name) ? [properties[name] ?? {}] : []));
@@ -311,7 +310,6 @@ function day(variant: number): string {
   return String(1 + (variant % 28)).padStart(2, "0");
 }
 
-/** A text with the format, the pattern or the length of a schema, or else with the name of the property. */
 function textFor({ format, pattern, minLength, maxLength }: FlatSchema, name: string, variant: number): string {
   if (typeof format === "string" && Object.hasOwn(FORMATS, format)) return FORMATS[format]?.(variant) ?? "";
   const min = Math.min(numberIn(minLength) ?? 0, MAX_CHARACTERS);
