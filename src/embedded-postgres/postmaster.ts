@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { constants, type FileHandle, open, readdir, readFile, stat, unlink } from "node:fs/promises";
+import { constants, type FileHandle, open, readdir, readFile, stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { Binaries } from "./binaries.ts";
@@ -69,7 +69,7 @@ async function launchPostmaster(
 ): Promise<"ready" | "again"> {
   await makeServerFolder(place.logDir, place.user);
   await makeServerFolder(place.socketDir, place.user, place.hasTemporarySocketDir);
-  await pruneLogs(place.logDir);
+  await trimLogs(place.logDir);
   for (const [name, text] of Object.entries(startFiles({ ...place, maxConnections })))
     await replaceServerFile(join(place.clusterDir, name), text, place.user);
   await removeForeignLocks(place);
@@ -119,7 +119,6 @@ function spawnPostmaster(place: Placement, binaries: Binaries, output: number): 
 const fileName = "start.log";
 const startLogMaxBytes = 64 * 1024;
 const weekdayLogMaxBytes = 16 * 1024 * 1024;
-const MAX_WEEKDAY_LOG_AGE_MS = 6 * 24 * 3600_000;
 
 /** The log of a postmaster before its log collector starts; `excerpt` returns the lines logged since. */
 type StartLog = { readonly file: FileHandle; excerpt(): Promise<string> };
@@ -156,21 +155,9 @@ function reasonIn(excerpt: string): string {
 
 const weekdayLog = /^postgresql-\w+\.log$/;
 
-/** Rotation empties a file only when a running server enters its weekday; this covers all other cases. */
-async function pruneLogs(logDir: string): Promise<void> {
-  for (const name of await readdir(logDir)) {
-    if (!weekdayLog.test(name)) continue;
-    const path = join(logDir, name);
-    const entry = await ignoring(["ENOENT"], stat(path));
-    if (entry === undefined) continue;
-    const isOld = Date.now() - entry.mtimeMs > MAX_WEEKDAY_LOG_AGE_MS;
-    if (isOld || entry.size > weekdayLogMaxBytes) await ignoring(["ENOENT"], unlink(path));
-  }
-}
-
 /**
- * Truncates large logs of a running server. The server appends, so it continues at the start of an emptied
- * file.
+ * Truncates large logs, also of a running server: it appends, so it continues at the start of an emptied file. Rotation empties a file
+ * only when a running server enters its weekday.
  */
 export async function trimLogs(logDir: string): Promise<void> {
   for (const name of await readdir(logDir)) {
