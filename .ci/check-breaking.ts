@@ -1,15 +1,13 @@
 // Compares the .proto files with those of the base commit: origin/main, or HEAD~1 if origin/main is HEAD or
 // missing. Third-party protos are not committed, so the current copies are used for both.
 //
-// The compatible APIs were served over gRPC until they became REST only, when each pair of request messages became one
-// message. The removed messages are accepted once: only if the base commit does not have the option `rest_only`.
+// The service of the customer page repeated RPCs of vx.v1 until sessions could call those. What was removed with them is accepted once:
+// only if the base commit has the repetitions.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "yaml";
-
-const COMPATIBLE = ["proto/vx/openai", "proto/vx/anthropic"];
 
 const base = baseCommit();
 if (base === undefined) {
@@ -22,8 +20,8 @@ if (base === undefined) {
     symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
     cpSync(".buf", join(folder, ".buf"), { recursive: true });
     const against = join(folder, "proto");
-    const options = readFileSync(join(against, "vx/options/v1/options.proto"), "utf8");
-    const config = options.includes("bool rest_only") ? [] : ["--config", JSON.stringify(configOfRestOnly())];
+    const page = readFileSync(join(against, "vx/account/v1/account.proto"), "utf8");
+    const config = page.includes("rpc ListKeys(") ? ["--config", JSON.stringify(configWithoutRepetitions())] : [];
     execFileSync("buf", ["breaking", "proto", "--against", against, ...config], { stdio: "inherit" });
   } catch {
     process.exitCode = 1;
@@ -32,10 +30,14 @@ if (base === undefined) {
   }
 }
 
-/** buf.yaml, except that the compatible packages may lose messages and change the types of requests. */
-function configOfRestOnly(): object {
+/** buf.yaml, except that the service of the page may lose RPCs, and that the policy of a method may change its options for members. */
+function configWithoutRepetitions(): object {
   const config = parse(readFileSync("buf.yaml", "utf8"));
-  const accepted = { MESSAGE_NO_DELETE: COMPATIBLE, RPC_SAME_REQUEST_TYPE: COMPATIBLE };
+  const options = ["ENUM_VALUE_NO_DELETE", "FIELD_SAME_NAME", "FIELD_SAME_JSON_NAME", "FIELD_SAME_TYPE"];
+  const accepted = {
+    RPC_NO_DELETE: ["proto/vx/account"],
+    ...Object.fromEntries(options.map((rule) => [rule, ["proto/vx/options"]])),
+  };
   return { ...config, breaking: { ...config.breaking, ignore_only: accepted } };
 }
 

@@ -145,7 +145,7 @@ const NEEDED_ROLES: Partial<Record<RoleNumber, MemberRole>> = {
 };
 
 function refusalOfRole(role: string, isOperator: boolean, method: PageMethod): string | undefined {
-  const needed = NEEDED_ROLES[getOption(PageService.method[method], policy).memberRole];
+  const needed = NEEDED_ROLES[getOption(PageService.method[method], policy).member?.role ?? RoleNumber.UNSPECIFIED];
   if (needed === undefined || coversRole(role as MemberRole, needed)) return undefined;
   if (isOperator) return "You view this page as an operator: you cannot change anything here.";
   const roles = needed === "owner" ? "the role “owner”" : `the role “${needed}” or “owner”`;

@@ -8,7 +8,7 @@ import { fingerprintOf, generateSessionToken, isWellFormedSessionToken } from ".
 import { DomainError } from "../domain/errors.ts";
 import type { AddressRanges } from "../domain/network.ts";
 import { SMALL_BODY_BYTES } from "../rules/limits.ts";
-import { policiesOf } from "../rules/policy.ts";
+import { memberPoliciesOf } from "../rules/policy.ts";
 import { prepareValidation } from "../rules/validate.ts";
 import { type Credentials, credentialsOf } from "../server/call.ts";
 import { connectRpcs } from "../server/connect/connect-rpcs.ts";
@@ -83,7 +83,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, serveMe
     now: Date.now,
     simulatedTopUps: demo?.topUps,
   });
-  const methods = rpcMethods([bound], { policies: policiesOf([service]), maxBodyBytes: SMALL_BODY_BYTES });
+  const methods = rpcMethods([bound], { policies: memberPoliciesOf([service]), maxBodyBytes: SMALL_BODY_BYTES });
   const signIn =
     config.customerOidc &&
     ({

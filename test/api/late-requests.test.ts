@@ -5,7 +5,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { describe, expect, test, vi } from "vitest";
 import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
 import { OPERATOR_SERVICES } from "../../src/api/services.ts";
-import { type Policy, policiesOf } from "../../src/rules/policy.ts";
+import { memberPoliciesOf, type Policy, policiesOf } from "../../src/rules/policy.ts";
 import { envelope } from "../../src/server/wire/rpc.ts";
 import { isEndless, pathOf, rpcMethods } from "../support/any-method.ts";
 import { Customer, useCustomerApp } from "../support/customer.ts";
@@ -17,9 +17,9 @@ const app = useCustomerApp({ VX_SIGN_UP: "open", VX_SIGN_UP_PLAN: "pro", VX_AUTH
 const root = useOperator(app);
 const sql = () => app.database.owner;
 
-const policies = policiesOf([
-  ...new Set([...rpcMethods, ...AccountService.methods].map(({ parent }) => parent)),
-  ...OPERATOR_SERVICES.map(({ service }) => service),
+const policies = new Map([
+  ...policiesOf([...new Set(rpcMethods.map(({ parent }) => parent)), ...OPERATOR_SERVICES.map(({ service }) => service)]),
+  ...memberPoliciesOf([AccountService]),
 ]);
 const policyOf = (method: DescMethod) => policies.get(method) as Policy;
 

@@ -54,6 +54,7 @@ export const OPEN: Policy = {
   rateLimited: false,
   metered: false,
   whileSuspended: true,
+  logged: false,
 };
 
 /** A stage that admits every call. */

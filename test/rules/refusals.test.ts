@@ -2,11 +2,11 @@ import { create, createFileRegistry, type DescService, type MessageInitShape, se
 import { FileDescriptorProtoSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
-import { Access, type MethodPolicySchema, policy } from "../../gen/vx/options/v1/options_pb.js";
+import { Access, MemberRole, type MethodPolicySchema, policy } from "../../gen/vx/options/v1/options_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { withDeps } from "../../src/api/define-service.ts";
 import { meService } from "../../src/api/me-service.ts";
-import { PolicyError, policiesOf } from "../../src/rules/policy.ts";
+import { memberPoliciesOf, PolicyError, policiesOf } from "../../src/rules/policy.ts";
 import { rpcMethods } from "../../src/server/wire/rpc.ts";
 
 type Declared = MessageInitShape<typeof MethodPolicySchema>;
@@ -49,6 +49,23 @@ describe("the start fails for a method that", () => {
     expect(() => policiesOf([serviceWith(declared)])).toThrow(`test.v1.TestService.Do ${text}`);
   });
 
+  const owner = { role: MemberRole.OWNER };
+  test.each<{ what: string; declared: Declared; text: string }>([
+    { what: "names no role", declared: { member: { logged: true } }, text: "declares no role of members" },
+    {
+      what: "is metered",
+      declared: { access: Access.DEVELOPER, scope: "generate", rateLimited: true, metered: true, member: owner },
+      text: "is metered, and sessions may call it",
+    },
+  ])("sessions call and $what", ({ declared, text }) => {
+    expect(() => memberPoliciesOf([serviceWith(declared)])).toThrow(PolicyError);
+    expect(() => memberPoliciesOf([serviceWith(declared)])).toThrow(`test.v1.TestService.Do ${text}`);
+  });
+
+  test("only sessions call, and is served to others", () => {
+    expect(() => policiesOf([serviceWith({ member: owner })])).toThrow("test.v1.TestService.Do declares no access");
+  });
+
   test("belongs to a standard service, such as health", () => {
     expect(() => policiesOf([MeService, Health])).toThrow(PolicyError);
   });
@@ -69,8 +86,17 @@ test("a policy has the declared values", () => {
     whileSuspended: true,
   });
   expect([...policiesOf([service]).values()]).toEqual([
-    { access: "developer", scope: "read", rateLimited: true, metered: true, whileSuspended: true },
+    { access: "developer", scope: "read", rateLimited: true, metered: true, whileSuspended: true, logged: false },
   ]);
+  expect(memberPoliciesOf([service]).size).toBe(0);
+});
+
+test("keys and members have policies of their own for one method", () => {
+  const member = { role: MemberRole.BILLING, logged: true };
+  const service = serviceWith({ access: Access.DEVELOPER, scope: "billing", rateLimited: true, whileSuspended: true, member });
+  const forMembers = { access: "member", memberRole: "billing", whileSuspended: false, logged: true };
+  expect([...memberPoliciesOf([service]).values()]).toEqual([{ ...forMembers, rateLimited: false, metered: false }]);
+  expect([...policiesOf([service]).values()]).toMatchObject([{ access: "developer", whileSuspended: true, logged: false }]);
 });
 
 test("a method that generates is not for suspended accounts", () => {

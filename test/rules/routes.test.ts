@@ -3,10 +3,10 @@ import { type DescMethod, type DescService, getOption, hasOption } from "@bufbui
 import { expect, test } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../gen/google/api/http_pb.js";
-import { selected_by, selected_by_header } from "../../gen/vx/options/v1/options_pb.js";
+import { Access, policy, selected_by, selected_by_header } from "../../gen/vx/options/v1/options_pb.js";
 import { accountPageService } from "../../src/api/account-page-service.ts";
 import { developerServices, operatorServices } from "../../src/api/services.ts";
-import { policyOf } from "../../src/rules/policy.ts";
+import { memberPolicyOf, policyOf } from "../../src/rules/policy.ts";
 
 const GEN = new URL("../../gen/", import.meta.url);
 
@@ -22,9 +22,9 @@ async function describedServices(): Promise<DescService[]> {
     .sort((a, b) => (a.typeName < b.typeName ? -1 : 1));
 }
 
-test("RPCs, REST routes, scopes and limits match routes.golden.txt", async () => {
+test("RPCs, REST routes, scopes, limits and rights of members match routes.golden.txt", async () => {
   const rows = (await describedServices()).flatMap(({ methods }) => methods.map(rowOf));
-  const header = ["rpc", "REST", "access", "scope or role", "limited", "metered", "suspended"];
+  const header = ["rpc", "REST", "access", "scope or role", "limited", "metered", "suspended", "member"];
   await expect(
     `${table([header, ...rows])}\n`,
     "The outside of the product has changed. If that is meant, run: npx vitest run test/rules -u",
@@ -40,21 +40,39 @@ test("every service is served, operator services on the operator listener", asyn
   ];
   expect(access(developerServices)).toEqual(["developer"]);
   expect(access(operatorServices)).toEqual(["operator"]);
-  expect(access(memberServices)).toEqual(["member"]);
+  const ofMembers = memberServices.flatMap(({ methods }) => methods);
+  expect(ofMembers.filter((method) => hasAccess(method) || !memberPolicyOf(method))).toEqual([]);
 });
 
+/** Whether other callers than members may call the method. */
+const hasAccess = (method: DescMethod) => getOption(method, policy).access !== Access.UNSPECIFIED;
+
 function rowOf(method: DescMethod): string[] {
-  const { access, scope, role, memberRole, rateLimited, metered, whileSuspended } = policyOf(method);
   const stream = method.methodKind === "unary" ? "" : " (stream)";
   return [
     `${method.parent.typeName}.${method.name}${stream}`,
     routesOf(method),
+    ...(hasAccess(method) ? requirementsOf(method) : Array(5).fill("-")),
+    memberRequirementsOf(method),
+  ];
+}
+
+function requirementsOf(method: DescMethod): string[] {
+  const { access, scope, role, rateLimited, metered, whileSuspended } = policyOf(method);
+  return [
     access,
-    scope ?? role ?? memberRole ?? "-",
+    scope ?? role ?? "-",
     rateLimited ? "limited" : "-",
     metered ? "metered" : "-",
     whileSuspended ? "while suspended" : "-",
   ];
+}
+
+function memberRequirementsOf(method: DescMethod): string {
+  const member = memberPolicyOf(method);
+  if (!member) return "-";
+  const { memberRole, whileSuspended, logged } = member;
+  return [memberRole, ...(whileSuspended ? ["while suspended"] : []), ...(logged ? ["logged"] : [])].join(", ");
 }
 
 function routesOf(method: DescMethod): string {

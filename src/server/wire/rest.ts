@@ -71,6 +71,7 @@ const NO_ROUTE_POLICY: Policy = {
   rateLimited: false,
   metered: false,
   whileSuspended: true,
+  logged: false,
 };
 
 const NO_ROUTE: ServedMethod = {

@@ -7,7 +7,7 @@ import { AccountService } from "../../../gen/vx/account/v1/account_pb.js";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
 import { developerServices } from "../../../src/api/services.ts";
 import { coversRole, type MemberRole } from "../../../src/domain/member.ts";
-import { policyOf } from "../../../src/rules/policy.ts";
+import { memberPolicyOf, policyOf } from "../../../src/rules/policy.ts";
 import { sendJson } from "../../rest/send-json.ts";
 import { Customer, tokenOf, untilWaiting, useCustomerApp } from "../../support/customer.ts";
 import { operatorOf, useOperator } from "../../support/fixtures.ts";
@@ -34,7 +34,7 @@ describe("roles", () => {
     const stranger = await newPerson();
     const seen = new Set<MemberRole>();
     for (const method of AccountService.methods) {
-      const { memberRole } = policyOf(method);
+      const memberRole = memberPolicyOf(method)?.memberRole;
       const isPersonal = memberRole === "person" || memberRole === undefined;
       if (isPersonal || method.methodKind !== "unary" || method.name === "LeaveAccount") continue;
       // The first method with this role is called with all roles, the others with this role and one that it does not cover.
@@ -62,8 +62,9 @@ describe("roles", () => {
     for (const method of twins) {
       const key = policyOf(own.get(method.name) as typeof method);
       expect([method.name, method.idempotency]).toEqual([method.name, own.get(method.name)?.idempotency]);
-      const changes = policyOf(method).memberRole !== "viewer";
-      if (changes) expect([method.name, policyOf(method).whileSuspended]).toEqual([method.name, key.whileSuspended]);
+      const member = memberPolicyOf(method);
+      const changes = member?.memberRole !== "viewer";
+      if (changes) expect([method.name, member?.whileSuspended]).toEqual([method.name, key.whileSuspended]);
     }
   });
 

@@ -20,7 +20,7 @@ export declare const file_vx_options_v1_options: GenFile;
  */
 export declare type MethodPolicy = Message<"vx.options.v1.MethodPolicy"> & {
   /**
-   * The credential that the method requires.
+   * The credential that the method requires of callers without a session.
    *
    * @generated from field: vx.options.v1.Access access = 1;
    */
@@ -56,18 +56,19 @@ export declare type MethodPolicy = Message<"vx.options.v1.MethodPolicy"> & {
   role: Role;
 
   /**
-   * Whether keys and members of a suspended account may call the method too. Not for the scope "generate".
+   * Whether keys of a suspended account may call the method too. Not for the scope "generate".
    *
    * @generated from field: bool while_suspended = 6;
    */
   whileSuspended: boolean;
 
   /**
-   * The role that a member of an account must have. Required for methods of members.
+   * What the session of a person who is signed in to the customer page needs for the method. Unset if sessions cannot call it: none
+   * calls a metered method.
    *
-   * @generated from field: vx.options.v1.MemberRole member_role = 7;
+   * @generated from field: vx.options.v1.MemberPolicy member = 7;
    */
-  memberRole: MemberRole;
+  member?: MemberPolicy | undefined;
 };
 
 /**
@@ -75,6 +76,40 @@ export declare type MethodPolicy = Message<"vx.options.v1.MethodPolicy"> & {
  * Use `create(MethodPolicySchema)` to create a new message.
  */
 export declare const MethodPolicySchema: GenMessage<MethodPolicy>;
+
+/**
+ * The requirements of a method for people who are signed in to the customer page.
+ *
+ * @generated from message vx.options.v1.MemberPolicy
+ */
+export declare type MemberPolicy = Message<"vx.options.v1.MemberPolicy"> & {
+  /**
+   * The role that a member of the account must have.
+   *
+   * @generated from field: vx.options.v1.MemberRole role = 1;
+   */
+  role: MemberRole;
+
+  /**
+   * Whether members of a suspended account may call the method too.
+   *
+   * @generated from field: bool while_suspended = 2;
+   */
+  whileSuspended: boolean;
+
+  /**
+   * Whether the activity of the account has the calls, and those that were refused.
+   *
+   * @generated from field: bool logged = 3;
+   */
+  logged: boolean;
+};
+
+/**
+ * Describes the message vx.options.v1.MemberPolicy.
+ * Use `create(MemberPolicySchema)` to create a new message.
+ */
+export declare const MemberPolicySchema: GenMessage<MemberPolicy>;
 
 /**
  * The API whose conventions a service follows over REST: the form of its errors and of its streams.
@@ -118,13 +153,13 @@ export enum Surface {
 export declare const SurfaceSchema: GenEnum<Surface>;
 
 /**
- * The credential that a method requires.
+ * The credential that a method requires of callers without a session.
  *
  * @generated from enum vx.options.v1.Access
  */
 export enum Access {
   /**
-   * Invalid. The server does not start if a method has this value.
+   * Only sessions can call the method. The server does not start if it has no member policy either.
    *
    * @generated from enum value: ACCESS_UNSPECIFIED = 0;
    */
@@ -143,13 +178,6 @@ export enum Access {
    * @generated from enum value: ACCESS_OPERATOR = 2;
    */
   OPERATOR = 2,
-
-  /**
-   * The session of a person who is signed in to the customer page (public listener).
-   *
-   * @generated from enum value: ACCESS_MEMBER = 3;
-   */
-  MEMBER = 3,
 }
 
 /**
@@ -211,7 +239,7 @@ export declare const RoleSchema: GenEnum<Role>;
  */
 export enum MemberRole {
   /**
-   * Invalid for methods of members.
+   * Invalid in a member policy.
    *
    * @generated from enum value: MEMBER_ROLE_UNSPECIFIED = 0;
    */
