@@ -6,7 +6,7 @@ import { CompositeType } from "./batch-items.ts";
 import type { Cell, Cells } from "./driver/cells.ts";
 import type { Parameter } from "./driver/connection.ts";
 
-/** Who makes a change, and what the database needs to prove the right to it in the transaction of the change: see prove.sql. */
+/** Who makes a change, and what the database needs to prove the right to it in the transaction of the change: see credentials.sql. */
 export type Actor = {
   readonly kind: "key" | "member" | "person" | "operator" | "operator_session" | "break_glass" | "server";
   readonly id: string;

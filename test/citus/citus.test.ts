@@ -18,7 +18,7 @@ import { Database } from "../../src/store/driver/database.ts";
 import { createKey } from "../../src/store/keys.ts";
 import { LedgerPartitions } from "../../src/store/ledger.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
-import { applyFunctions, readFiles } from "../../src/store/schema/sql-files.ts";
+import { applyFunctions, readFunctions } from "../../src/store/schema/sql-files.ts";
 import { TEST_ACTION, TEST_CALLER } from "../support/action.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { charge, createPayer, moneyProblems, type Payer } from "../support/payer.ts";
@@ -291,7 +291,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
       const tables = await transaction<{ name: string }[]>`
         SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
         WHERE c.relnamespace = 'vx_b'::regnamespace`;
-      const functions = functionsForCitus(readFiles(FUNCTIONS));
+      const functions = functionsForCitus(readFunctions(FUNCTIONS));
       const restored = withShards(functions, new Map(tables.map(({ name }) => [name, "1"])));
       await applyFunctions(transaction as unknown as Sql, "vx_b", restored);
     });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { clusterProblem, distributionOf, functionsForCitus, withShards } from "../../src/cells/citus/distribution.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
-import { readFiles } from "../../src/store/schema/sql-files.ts";
+import { readFiles, readFunctions } from "../../src/store/schema/sql-files.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { words } from "../support/words.ts";
 
-const PLAIN = readFiles(new URL("../../src/store/schema/functions/", import.meta.url));
+const PLAIN = readFunctions(new URL("../../src/store/schema/functions/", import.meta.url));
 const CLUSTER = { version: "13.2-1", coordinates: true, workers: 2 };
 
 test("a cell on Citus is refused if the database does not have the extension", async () => {

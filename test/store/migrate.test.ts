@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import packageJson from "../../package.json" with { type: "json" };
@@ -7,6 +6,7 @@ import { auditDatabases } from "../../src/app/audit-embedded.ts";
 import { connect, type DatabaseAddress, type Sql } from "../../src/store/driver/connect.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { MigrationError } from "../../src/store/schema/release.ts";
+import { readFiles, readFunctions, splitFunctions } from "../../src/store/schema/sql-files.ts";
 import { lockTables, withShortWaits } from "../../src/store/schema/table-locks.ts";
 import { spawnVx } from "../cli/support.ts";
 import { startTestApp } from "../support/app.ts";
@@ -18,12 +18,9 @@ import { started } from "../support/started.ts";
 
 const PASSWORD = "password-of-the-tests";
 
-const namesIn = (folder: string) =>
-  readdirSync(new URL(`../../src/store/schema/${folder}/`, import.meta.url))
-    .map((file) => file.replace(/\.sql$/, ""))
-    .sort();
-const tables = namesIn("tables");
-const functions = namesIn("functions");
+const schema = new URL("../../src/store/schema/", import.meta.url);
+const tables = readFiles(new URL("tables/", schema)).map(({ name }) => name);
+const functions = readFunctions(new URL("functions/", schema)).map(({ name }) => name);
 
 /** A database of its own for a test. */
 async function createDatabase(template: string) {
@@ -50,12 +47,32 @@ test("the numbers of table migrations have no gaps", () => {
   expect(numbers).toEqual(tables.map((_, i) => i + 1));
 });
 
-test("each function file defines the function of its name and has a comment on it", () => {
-  for (const name of functions) {
-    const text = readFileSync(new URL(`../../src/store/schema/functions/${name}.sql`, import.meta.url), "utf8");
-    expect(text.match(/CREATE OR REPLACE FUNCTION (\w+)\(/g), name).toEqual([`CREATE OR REPLACE FUNCTION ${name}(`]);
-    expect(text, name).toMatch(/^-- /);
-  }
+describe("a file of functions", () => {
+  const one =
+    "-- One.\nCREATE OR REPLACE FUNCTION one(p_text text DEFAULT ';') RETURNS text\n  LANGUAGE sql AS $$ SELECT 1; -- it's\n$$;\n";
+  const two = "-- Two; of one line.\nCREATE OR REPLACE FUNCTION two() RETURNS integer\n  -- a comment; with a $$\n  RETURN 1;\n";
+
+  test("is cut into functions with their comments", () => {
+    const found = splitFunctions("some.sql", `-- A header.\n\n${one}\n${two}`);
+    expect(found.map(({ name, sql }) => [name, sql])).toEqual([
+      ["one", one],
+      ["two", two],
+    ]);
+  });
+
+  test.each([
+    ["no header", one, "line 1"],
+    ["a function without a comment", `-- A header.\n\n${two}\n${one.replace("-- One.\n", "")}`, "line 8"],
+    ["another statement", `-- A header.\n\n${one}\nSELECT 1;\n`, "line 8"],
+    ["a statement below a function", `-- A header.\n\n${one}SELECT 1;\n`, "line 3"],
+    ["a function without an end", `-- A header.\n\n${one.slice(0, -5)}`, "line 3"],
+  ])("is refused with %s", (_, text, line) => {
+    expect(() => splitFunctions("some.sql", text)).toThrow(`${line} of some.sql does not begin a function with a comment`);
+  });
+
+  test("no function stands in two files", () => {
+    expect(new Set(functions).size).toBe(functions.length);
+  });
 });
 
 test("a second migration changes nothing", async () => {

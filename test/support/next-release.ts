@@ -1,4 +1,4 @@
-import { appendFileSync, cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 
@@ -37,7 +37,10 @@ export function createNextRelease(): { readonly program: string; remove(): void 
   const schema = join(path, "src/store/schema");
   writeFileSync(join(schema, "tables", `${NEXT_MIGRATION}.sql`), MIGRATION);
   writeFileSync(join(schema, "tables", `${NEXT_MIGRATION}.online.sql`), ONLINE);
-  for (const name of ["admit", "place_holds", "post_entries"])
-    appendFileSync(join(schema, "functions", `${name}.sql`), "-- A changed text.\n");
+  for (const file of ["admission.sql", "holds.sql"]) {
+    const path = join(schema, "functions", file);
+    const changed = /^CREATE OR REPLACE FUNCTION (?:admit|place_holds|post_entries)\(/gm;
+    writeFileSync(path, readFileSync(path, "utf8").replace(changed, "-- A changed text.\n$&"));
+  }
   return { program: join(path, "src/vx.js"), remove };
 }

@@ -1,12 +1,11 @@
-import { hash } from "node:crypto";
 import type { Sql } from "../../store/driver/connect.ts";
 import type { Engine } from "../../store/driver/endpoints.ts";
 import type { Distribution } from "../../store/schema/migrate.ts";
 import { MigrationError } from "../../store/schema/release.ts";
-import { readFiles, type SqlFile } from "../../store/schema/sql-files.ts";
+import { readFunctions, type SqlFile, sqlFile } from "../../store/schema/sql-files.ts";
 
 /** Functions that only Citus needs, and its versions of functions of plain PostgreSQL. */
-const OWN = new URL("./functions/", import.meta.url);
+const OWN = new URL("./", import.meta.url);
 /** The oldest that was tested. */
 const OLDEST_CITUS = 13;
 
@@ -149,7 +148,7 @@ async function distributeSchema(transaction: Sql, schema: string): Promise<void>
 
 /** The functions of plain PostgreSQL, with what Citus needs. The names of the shards are filled in later, see `nameShards`. */
 export function functionsForCitus(plain: readonly SqlFile[]): SqlFile[] {
-  const own = readFiles(OWN);
+  const own = readFunctions(OWN);
   const names = new Set(own.map(({ name }) => name));
   const texts = [...plain.filter(({ name }) => !names.has(name)), ...own];
   const atShards = plain.filter(({ name }) => AT_SHARDS.includes(name)).map(variantAtShards);
@@ -163,25 +162,25 @@ function atNodes(file: SqlFile): SqlFile {
 
 /** Not STABLE: its snapshot could be from before the schema came to this worker. */
 function onlyAtShards({ name, sql }: SqlFile): SqlFile {
-  const [header = ""] = sql.slice(sql.indexOf("CREATE OR REPLACE FUNCTION")).split("AS $$");
-  const [declaration = ""] = header.split("RETURNS");
-  const parameters = (declaration.match(/\bp_\w+/g) ?? []).join(", ");
-  return fileOf(
-    name,
-    `${header.replace(" STABLE", "")}AS $$
+  const tokens = tokensOf(sql);
+  const header = tokens.slice(tokens.indexOf("CREATE"), tokens.indexOf("$$")).filter((token) => token !== "STABLE");
+  const parameters = header.slice(0, header.indexOf("RETURNS")).filter((token) => token.startsWith("p_"));
+  const body = `$$
 BEGIN
   PERFORM require_schema();
-  RETURN QUERY SELECT * FROM ${name}${SUFFIX}(${parameters});
+  RETURN QUERY SELECT * FROM ${name}${SUFFIX}(${parameters.join(", ")});
 END
 $$;
-`,
-  );
+`;
+  return sqlFile(name, header.join("") + body);
 }
 
 function withFirstStatement(file: SqlFile): SqlFile {
   const first = FIRST_STATEMENTS[file.name];
-  // Only the outermost block starts in the first column.
-  return first === undefined ? file : fileOf(file.name, file.sql.replace(/^BEGIN$/m, `BEGIN\n  ${first}`));
+  if (first === undefined) return file;
+  const tokens = tokensOf(file.sql);
+  const begin = tokens.indexOf("BEGIN", tokens.indexOf("$$"));
+  return sqlFile(file.name, tokens.with(begin, `BEGIN\n  ${first}`).join(""));
 }
 
 /** At the worker that has the schema, the variant for the shards does everything. */
@@ -195,12 +194,16 @@ function atWorker(name: string, parameters: string, last = ""): string {
 
 /** Servers may not call these: without pin_schema, they could use a shard that has moved. */
 function variantAtShards({ name, sql }: SqlFile): SqlFile {
-  const calls = new RegExp(`\\b(${AT_SHARDS.join("|")})\\(`, "g");
-  return fileOf(`${name}${SUFFIX}`, sql.replace(calls, `$1${SUFFIX}(`).replace(" SECURITY DEFINER", ""));
+  const named = tokensOf(sql).map((token, i, tokens) => {
+    if (token === "DEFINER") return "INVOKER";
+    return tokens[i + 1] === "(" && AT_SHARDS.includes(token) ? `${token}${SUFFIX}` : token;
+  });
+  return sqlFile(`${name}${SUFFIX}`, named.join(""));
 }
 
-function fileOf(name: string, sql: string): SqlFile {
-  return { name, sql, checksum: hash("sha256", sql, "hex") };
+/** Words, spaces, comments, strings, and single characters of anything else. Bodies are divided too. */
+function tokensOf(sql: string): string[] {
+  return sql.match(/--.*|'[^']*'|\$\$|\w+|\s+|./g) ?? [];
 }
 
 /** Writes the names of the shards of a schema, which they keep when they move, in place of those of the tables. */
@@ -211,18 +214,23 @@ async function nameShards(sql: Sql, schema: string, files: readonly SqlFile[]): 
   return withShards(files, new Map(rows.map(({ name, id }) => [name, id])));
 }
 
+/** What the name of a table follows. */
+const BEFORE_TABLES = ["FROM", "JOIN", "INTO", "UPDATE", "USING", "TABLE"];
+
 /** @param shards the id of the shard of each table */
 export function withShards(files: readonly SqlFile[], shards: ReadonlyMap<string, string>): SqlFile[] {
-  const tables = new RegExp(`\\b(FROM|JOIN|INTO|UPDATE|USING|LOCK TABLE)\\s+(${[...shards.keys()].join("|")})\\b(?!\\()`, "g");
-  const shardOf = (table: string) => `${table}_${shards.get(table)}`;
-  return files.map((file) => {
-    const sql = file.sql.replaceAll(":shard_of_lanes", shards.get("lanes") ?? "");
-    if (!file.name.endsWith(SUFFIX)) return fileOf(file.name, sql);
-    const named = sql
-      .replace(tables, (_, keyword, table) => `${keyword} ${shardOf(table)}`)
-      .replace(/\bON CONSTRAINT (\w+)_pkey\b/g, (_, table) => `ON CONSTRAINT ${table}_pkey_${shards.get(table)}`);
-    return fileOf(file.name, named);
+  return files.map(({ name, sql }) => {
+    const filled = sql.replaceAll(":shard_of_lanes", shards.get("lanes") ?? "");
+    return sqlFile(name, name.endsWith(SUFFIX) ? tokensOf(filled).map(nameShard).join("") : filled);
   });
+
+  function nameShard(token: string, i: number, tokens: readonly string[]): string {
+    const before = tokens[i - 2] ?? "";
+    const table = before === "CONSTRAINT" ? token.replace(/_pkey$/, "") : token;
+    const isTable = before === "CONSTRAINT" || (BEFORE_TABLES.includes(before) && tokens[i + 1] !== "(");
+    const shard = isTable ? shards.get(table) : undefined;
+    return shard === undefined ? token : `${token}_${shard}`;
+  }
 }
 
 /**

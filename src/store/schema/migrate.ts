@@ -2,7 +2,7 @@ import type { Lane } from "../../domain/lane.ts";
 import { monthText } from "../../domain/periods.ts";
 import { connect, type DatabaseAddress, type Sql, TransactionPoolingError } from "../driver/connect.ts";
 import { compareReleases, MigrationError, RELEASE } from "./release.ts";
-import { applyFunctions, changedNames, readChecksums, readFiles, type SqlFile } from "./sql-files.ts";
+import { applyFunctions, changedNames, readChecksums, readFiles, readFunctions, type SqlFile } from "./sql-files.ts";
 import { isLockTimeout, LocksNotAvailable, lockTables, withShortWaits } from "./table-locks.ts";
 
 const DEFAULT_SCHEMA = "vx";
@@ -78,7 +78,7 @@ type OpenSchema = {
 
 /**
  * Migrates the schema to the version of this code. Each numbered file changes tables and is applied once;
- * function files are applied again when their text changes. Several servers can start at once.
+ * a function is applied again when its text or its comment changes. Several servers can start at once.
  */
 export async function migrate(address: DatabaseAddress, target: MigrationTarget = {}): Promise<SchemaChanges> {
   return await withSchema(address, target, async (at) => {
@@ -143,7 +143,7 @@ async function withSchema<Result>(
     await requirePostgres(sql);
     if (distribution) await distribution.require(sql);
     else await requireUndistributed(sql, schema);
-    const [files, plain] = [readFiles(TABLES), readFiles(FUNCTIONS)];
+    const [files, plain] = [readFiles(TABLES), readFunctions(FUNCTIONS)];
     const tables = files.filter(({ name }) => !name.endsWith(ONLINE));
     const online = files.filter(({ name }) => name.endsWith(ONLINE));
     const functions = distribution?.functionsFrom(plain) ?? plain;

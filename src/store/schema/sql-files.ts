@@ -1,19 +1,55 @@
 import { hash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import type { Sql } from "../driver/connect.ts";
-import { RELEASE } from "./release.ts";
+import { MigrationError, RELEASE } from "./release.ts";
 import { inSavepoint } from "./savepoint.ts";
 
+/** A file of a migration, or a function. */
 export type SqlFile = { readonly name: string; readonly sql: string; readonly checksum: string };
 
 export function readFiles(folder: URL): SqlFile[] {
-  const files = readdirSync(folder)
+  return namesIn(folder).map((file) => sqlFile(file.replace(/\.sql$/, ""), readFileSync(new URL(file, folder), "utf8")));
+}
+
+/** The functions of all files of a folder, in the order of their names. */
+export function readFunctions(folder: URL): SqlFile[] {
+  const functions = namesIn(folder).flatMap((file) => splitFunctions(file, readFileSync(new URL(file, folder), "utf8")));
+  return functions.sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function namesIn(folder: URL): string[] {
+  return readdirSync(folder)
     .filter((file) => file.endsWith(".sql"))
     .sort();
-  return files.map((file) => {
-    const sql = readFileSync(new URL(file, folder), "utf8");
-    return { name: file.replace(/\.sql$/, ""), sql, checksum: hash("sha256", sql, "hex") };
-  });
+}
+
+/** A comment about a file, which an empty line ends. */
+const HEADER = /(?:--.*\n)+\n/y;
+/** The first semicolon outside of comments, strings and the body ends a function. */
+const FUNCTION = /(?:--.*\n)+CREATE OR REPLACE FUNCTION (\w+)\((?:--.*|'[^']*'|\$\$[\s\S]*?\$\$|[^;'$-]|-(?!-))*;\n(?:\n|$)/y;
+
+/** Each function with the comment above it. A file must have nothing else but a header. */
+export function splitFunctions(file: string, text: string): SqlFile[] {
+  const functions: SqlFile[] = [];
+  const first = matchAt(HEADER, text, 0);
+  for (let at = first?.[0].length ?? 0; at < text.length; ) {
+    const found = first && matchAt(FUNCTION, text, at);
+    const line = text.slice(0, at).split("\n").length;
+    if (!found) throw new MigrationError(`line ${line} of ${file} does not begin a function with a comment on it`);
+    const [sql, name = ""] = found;
+    functions.push(sqlFile(name, sql.trimEnd().concat("\n")));
+    at += sql.length;
+  }
+  return functions;
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text);
+}
+
+export function sqlFile(name: string, sql: string): SqlFile {
+  return { name, sql, checksum: hash("sha256", sql, "hex") };
 }
 
 /** The checksums of the files that were applied. */

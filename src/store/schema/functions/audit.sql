@@ -1,3 +1,42 @@
+-- The audit: whether balances, grants, limits, sums, prices and chains agree with the ledger.
+
+-- Whether the caller begins the next scheduled audit: one of all servers does, p_hours after the last one.
+CREATE OR REPLACE FUNCTION claim_audit(p_hours integer) RETURNS TABLE (is_due boolean)
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+DECLARE
+  v_now constant timestamptz := clock_timestamp();
+BEGIN
+  UPDATE audit_state SET claimed_at = v_now WHERE claimed_at <= v_now - p_hours * interval '1 hour';
+  is_due := FOUND;
+  RETURN NEXT;
+END
+$$;
+
+-- The last complete audit, and when a scheduled one last began.
+CREATE OR REPLACE FUNCTION last_audit() RETURNS TABLE (
+    claimed_at timestamptz, started_at timestamptz, seconds double precision, entries bigint, findings integer
+  )
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  RETURN QUERY
+  SELECT nullif(a.claimed_at, '-infinity'), a.started_at, extract(epoch FROM a.ended_at - a.started_at)::double precision,
+         a.entries, a.findings
+  FROM audit_state a;
+END
+$$;
+
+-- Stores the result of an audit that began at a time, unless that of a later one is stored.
+CREATE OR REPLACE FUNCTION record_audit(p_started_at timestamptz, p_entries bigint, p_findings integer) RETURNS void
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  UPDATE audit_state SET started_at = p_started_at, ended_at = clock_timestamp(), entries = p_entries, findings = p_findings
+    WHERE coalesce(started_at, '-infinity') <= p_started_at;
+END
+$$;
+
 -- Recomputes one piece of a lane: at most p_limit accounts and p_limit ledger rows, in the order of account and seq.
 -- The piece starts after row p_seq of p_account_id; p_rows, p_sum and p_hash are the totals of that account so far. A
 -- p_seq of 2^63 - 1 means that the account is complete.
@@ -127,5 +166,613 @@ BEGIN
   UNION ALL
   (SELECT f.account_id, f.rule, f.detail, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL FROM findings f
    LIMIT p_max_findings);
+END
+$$;
+
+-- The sum of the open holds of each of these accounts. Accounts without holds are omitted.
+CREATE OR REPLACE FUNCTION held_by_accounts(p_lane smallint, p_account_id text[])
+  RETURNS TABLE (account_id text, held_micros numeric)
+  LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+  RETURN QUERY SELECT h.account_id, sum(h.amount_micros) FROM holds h
+    WHERE h.lane = p_lane AND h.account_id = ANY (p_account_id) GROUP BY h.account_id;
+END
+$$;
+
+-- Compares the usage of one piece of a lane with its ledger: of p_limit entries, in the order of account and seq, after
+-- entry p_seq of p_account_id. p_sum is the fingerprint of that account's usage up to there, p_stored that of its sums before
+-- quarter p_quarter, which no longer change.
+--
+-- Returns one row per difference. The first row has an empty rule and the position of the next piece: no account at the
+-- end of the lane. The usage of an account is read with its last entries, so both are from one snapshot. Archived entries and
+-- their usage are not compared here: see audit_archived_usage. Locks the ledger before its snapshot is taken: see audit.
+CREATE OR REPLACE FUNCTION audit_usage(
+  p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_stored numeric, p_quarter integer, p_limit integer,
+  p_max_findings integer
+) RETURNS TABLE (
+    account_id text, rule text, detail text, next_account_id text, next_seq bigint, next_sum numeric
+  )
+  LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT
+  -- Forces reads in the order of the primary keys, regardless of the statistics.
+  SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+DECLARE
+  -- Finding the sums that differ reads all entries of an account at once.
+  c_described constant bigint := 100000;
+BEGIN
+  LOCK TABLE ledger IN ACCESS SHARE MODE;
+  RETURN QUERY
+  WITH RECURSIVE piece AS MATERIALIZED (
+    SELECT e.account_id, e.seq, e.fingerprint FROM usage_of_entries(p_lane, p_account_id, p_seq, p_limit) e
+  ), parts AS MATERIALIZED (
+    SELECT t.account_id, max(t.seq) AS seq, sum(t.fingerprint) AS fingerprint
+    FROM (SELECT * FROM piece UNION ALL SELECT p_account_id, p_seq, p_sum WHERE p_seq > 0) t
+    GROUP BY t.account_id
+  ), unfinished AS MATERIALIZED (
+    -- The piece is full, so its last account may have more entries.
+    SELECT t.* FROM parts t WHERE (SELECT count(*) FROM piece) = p_limit ORDER BY t.account_id DESC LIMIT 1
+  ), ids AS (
+    -- The accounts with sums, each found by the index: of an account with archived entries, most sums are not read here.
+    SELECT p_account_id AS account_id
+    UNION ALL
+    SELECT (SELECT min(q.account_id) FROM usage_quarters q WHERE q.lane = p_lane AND q.account_id > i.account_id)
+    FROM ids i WHERE i.account_id < coalesce((SELECT t.account_id FROM unfinished t), i.account_id || 'z')
+  ), stored AS (
+    SELECT i.account_id,
+           usage_total(p_lane, i.account_id, greatest(h.end_quarter, CASE i.account_id WHEN p_account_id THEN p_quarter END, 0)) AS fingerprint
+    FROM ids i
+    LEFT JOIN archived_heads(p_lane, p_account_id, (SELECT t.account_id FROM unfinished t)) h ON h.account_id = i.account_id
+    WHERE i.account_id < (SELECT t.account_id FROM unfinished t)
+       OR i.account_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM unfinished)
+  ), different AS (
+    SELECT coalesce(s.account_id, t.account_id) AS account_id
+    FROM stored s FULL JOIN parts t ON t.account_id = s.account_id
+    WHERE coalesce(s.fingerprint, 0) + CASE coalesce(s.account_id, t.account_id) WHEN p_account_id THEN p_stored ELSE 0 END
+        <> coalesce(t.fingerprint, 0)
+      AND coalesce(s.account_id, t.account_id) <> coalesce((SELECT f.account_id FROM unfinished f), '')
+  )
+  SELECT '', '', '', n.account_id, n.seq, n.fingerprint FROM (VALUES (1)) AS one LEFT JOIN unfinished n ON true
+  UNION ALL
+  (SELECT d.account_id, 'usage_equals_ledger', coalesce(x.detail, 'the sums differ from the ledger'), NULL, NULL, NULL
+   FROM different d
+   LEFT JOIN accounts a ON a.lane = p_lane AND a.id = d.account_id
+   LEFT JOIN LATERAL (SELECT u AS detail FROM usage_differences(p_lane, d.account_id, 10) u
+     WHERE a.last_seq <= c_described) x ON true
+   -- The clock of the database may have been set back when the archived month ended, and while a piece was read entries may
+   -- have been archived.
+   WHERE NOT EXISTS (SELECT 1 FROM archived_heads(p_lane, d.account_id, d.account_id) h)
+     OR NOT usage_equals_ledger(p_lane, d.account_id)
+   LIMIT p_max_findings);
+END
+$$;
+
+-- The sums of the usage of an account that differ from its ledger entries, described in words. Without archived entries and
+-- their usage.
+CREATE OR REPLACE FUNCTION usage_differences(p_lane smallint, p_account_id text, p_limit integer) RETURNS SETOF text
+  LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+  RETURN QUERY
+  WITH entries AS (
+    SELECT e.quarter, e.key_id, e.model, e.user_id, e.price_version, e.price_tier, e.price_list_version, e.upstream, sum(e.requests) AS requests,
+           sum(e.input + e.cached_input + e.cache_write + e.output + e.reasoning + e.images + e.image_tokens
+             + e.cache_write_1h) AS units,
+           sum(e.cost_micros) AS cost_micros,
+           sum(e.upstream_cost_micros) AS upstream_cost_micros, sum(e.uncosted_micros) AS uncosted_micros
+    FROM usage_of_entries(p_lane, p_account_id, 0, (SELECT a.last_seq FROM accounts a
+      WHERE a.lane = p_lane AND a.id = p_account_id)) e
+    WHERE e.account_id = p_account_id AND e.requests > 0
+    GROUP BY e.quarter, e.key_id, e.model, e.user_id, e.price_version, e.price_tier, e.price_list_version, e.upstream
+  ), stored AS (
+    SELECT u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream, u.requests,
+           u.input + u.cached_input + u.cache_write + u.output + u.reasoning + u.images + u.image_tokens
+             + u.cache_write_1h AS units,
+           u.cost_micros, u.upstream_cost_micros, u.uncosted_micros
+    FROM usage_quarters u WHERE u.lane = p_lane AND u.account_id = p_account_id AND u.quarter >= coalesce(
+      (SELECT h.end_quarter FROM archived_heads(p_lane, p_account_id, p_account_id) h), 0)
+  )
+  SELECT format('%s, key %s, model %s: %s requests, %s units, %s micros; in the ledger %s, %s, %s',
+           to_timestamp(coalesce(s.quarter, e.quarter) * 900.0), coalesce(s.key_id, e.key_id),
+           coalesce(s.model, e.model), coalesce(s.requests, 0), coalesce(s.units, 0), coalesce(s.cost_micros, 0),
+           coalesce(e.requests, 0), coalesce(e.units, 0), coalesce(e.cost_micros, 0))
+  FROM stored s FULL JOIN entries e ON (e.quarter, e.price_version, e.price_tier, e.price_list_version)
+      = (s.quarter, s.price_version, s.price_tier, s.price_list_version)
+    AND e.key_id = s.key_id AND e.model = s.model AND e.user_id = s.user_id AND e.upstream = s.upstream
+  WHERE (s.requests, s.units, s.cost_micros, s.upstream_cost_micros, s.uncosted_micros)
+    IS DISTINCT FROM (e.requests, e.units, e.cost_micros, e.upstream_cost_micros, e.uncosted_micros)
+  ORDER BY coalesce(s.quarter, e.quarter) LIMIT p_limit;
+END
+$$;
+
+-- The fingerprint of the sums of an account from quarter p_from on.
+CREATE OR REPLACE FUNCTION usage_total(p_lane smallint, p_account_id text, p_from integer) RETURNS numeric
+  LANGUAGE plpgsql STABLE
+  SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+BEGIN
+  RETURN (SELECT coalesce(sum(usage_fingerprint(q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier,
+      q.price_list_version, q.upstream, q.requests, q.input, q.cached_input, q.cache_write, q.output, q.reasoning, q.images,
+      q.image_tokens, q.cost_micros, q.cache_write_1h, q.upstream_cost_micros, q.uncosted_micros)), 0)
+    FROM usage_quarters q WHERE q.lane = p_lane AND q.account_id = p_account_id AND q.quarter >= p_from);
+END
+$$;
+
+-- Whether the usage of an account is that of its entries, archived ones included. Reads all of both.
+CREATE OR REPLACE FUNCTION usage_equals_ledger(p_lane smallint, p_account_id text) RETURNS boolean
+  LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+  v_head archived_ledger;
+BEGIN
+  SELECT h.* INTO v_head FROM archived_heads(p_lane, p_account_id, p_account_id) h;
+  RETURN usage_total(p_lane, p_account_id, 0) = coalesce(v_head.usage_fingerprint, 0) + (
+    SELECT coalesce(sum(e.fingerprint), 0)
+    FROM usage_of_entries(p_lane, p_account_id, coalesce(v_head.seq, 0), (SELECT a.last_seq FROM accounts a
+      WHERE a.lane = p_lane AND a.id = p_account_id)) e
+    WHERE e.account_id = p_account_id
+  );
+END
+$$;
+
+-- Compares the usage of the archived entries of a lane with what it was when they were archived: at most p_limit sums, in the
+-- order of the primary key, after p_position. p_sum is the fingerprint of the account of that position up to there.
+--
+-- Returns one row per difference. The first row has an empty rule, and the position of the next piece: none at the end of the
+-- lane, and none where no entry is archived. Positions are JSON; empty for the start.
+CREATE OR REPLACE FUNCTION audit_archived_usage(
+  p_lane smallint, p_position text, p_sum numeric, p_limit integer, p_max_findings integer
+) RETURNS TABLE (account_id text, rule text, detail text, next text, next_sum numeric)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+AS $$
+DECLARE
+  v_position constant json := nullif(p_position, '');
+  v_account_id constant text := coalesce(v_position ->> 0, '');
+  v_quarter constant integer := coalesce((v_position ->> 1)::integer, -1);
+  v_key_id constant text := coalesce(v_position ->> 2, '');
+  v_model constant text := coalesce(v_position ->> 3, '');
+  v_user_id constant text := coalesce(v_position ->> 4, '');
+  v_price_version constant integer := coalesce((v_position ->> 5)::integer, 0);
+  v_price_tier constant integer := coalesce((v_position ->> 6)::integer, 0);
+  v_price_list_version constant integer := coalesce((v_position ->> 7)::integer, 0);
+  v_upstream constant text := coalesce(v_position ->> 8, '');
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM ledger_archives a WHERE a.removed_at IS NOT NULL) THEN
+    RETURN QUERY SELECT '', '', '', NULL::text, NULL::numeric;
+    RETURN;
+  END IF;
+  RETURN QUERY
+  WITH piece AS MATERIALIZED (
+    SELECT u.*, row_number() OVER () AS number FROM (
+      SELECT * FROM usage_quarters q
+      WHERE q.lane = p_lane AND (q.account_id, q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream)
+        > (v_account_id, v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version, v_upstream)
+      ORDER BY q.account_id, q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream LIMIT p_limit
+    ) u
+  ), unfinished AS MATERIALIZED (
+    SELECT l.* FROM piece l WHERE l.number = p_limit
+  ), heads AS MATERIALIZED (
+    SELECT h.* FROM archived_heads(p_lane, v_account_id, (SELECT n.account_id FROM unfinished n)) h
+  ), sums AS MATERIALIZED (
+    SELECT h.account_id, h.usage_fingerprint AS expected,
+           CASE h.account_id WHEN v_account_id THEN p_sum ELSE 0 END + coalesce(sum(
+             usage_fingerprint(p.quarter, p.key_id, p.model, p.user_id, p.price_version, p.price_tier, p.price_list_version, p.upstream, p.requests, p.input, p.cached_input,
+               p.cache_write, p.output, p.reasoning, p.images, p.image_tokens, p.cost_micros, p.cache_write_1h, p.upstream_cost_micros, p.uncosted_micros)), 0) AS fingerprint
+    FROM heads h
+    LEFT JOIN piece p ON p.account_id = h.account_id AND p.quarter < h.end_quarter
+    GROUP BY h.account_id, h.usage_fingerprint
+  )
+  SELECT '', '', '', (
+           SELECT json_build_array(n.account_id, n.quarter, n.key_id, n.model, n.user_id, n.price_version, n.price_tier, n.price_list_version, n.upstream)::text
+           FROM unfinished n
+         ), coalesce((SELECT s.fingerprint FROM sums s JOIN unfinished n ON n.account_id = s.account_id), 0)
+  UNION ALL
+  (SELECT s.account_id, 'usage_equals_ledger', 'the usage of the archived entries changed since they were archived', NULL,
+          NULL
+   FROM sums s
+   WHERE s.fingerprint <> s.expected AND s.account_id IS DISTINCT FROM (SELECT n.account_id FROM unfinished n)
+     AND NOT usage_equals_ledger(p_lane, s.account_id)
+   LIMIT p_max_findings);
+END
+$$;
+
+-- The fingerprint of at most p_limit sums of the usage of an account that is not archived, before quarter p_end, after
+-- p_position in the order of the primary key, and the position of the last one; NULL at the end. Positions are JSON;
+-- empty for the start.
+CREATE OR REPLACE FUNCTION stored_usage(
+  p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer
+) RETURNS TABLE (fingerprint numeric, next text)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+AS $$
+DECLARE
+  v_position constant json := nullif(p_position, '');
+  v_quarter constant integer := coalesce((v_position ->> 0)::integer,
+    (SELECT h.end_quarter FROM archived_heads(p_lane, p_account_id, p_account_id) h), -1);
+  v_key_id constant text := coalesce(v_position ->> 1, '');
+  v_model constant text := coalesce(v_position ->> 2, '');
+  v_user_id constant text := coalesce(v_position ->> 3, '');
+  v_price_version constant integer := coalesce((v_position ->> 4)::integer, 0);
+  v_price_tier constant integer := coalesce((v_position ->> 5)::integer, 0);
+  v_price_list_version constant integer := coalesce((v_position ->> 6)::integer, 0);
+  v_upstream constant text := coalesce(v_position ->> 7, '');
+BEGIN
+  RETURN QUERY
+  WITH piece AS MATERIALIZED (
+    SELECT u.*, row_number() OVER () AS number FROM (
+      SELECT * FROM usage_quarters q
+      WHERE q.lane = p_lane AND q.account_id = p_account_id AND q.quarter < p_end
+        AND (q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream)
+          > (v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version, v_upstream)
+      ORDER BY q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream LIMIT p_limit
+    ) u
+  )
+  SELECT coalesce(sum(usage_fingerprint(p.quarter, p.key_id, p.model, p.user_id, p.price_version, p.price_tier, p.price_list_version,
+           p.upstream, p.requests, p.input, p.cached_input, p.cache_write, p.output, p.reasoning, p.images, p.image_tokens, p.cost_micros,
+           p.cache_write_1h, p.upstream_cost_micros, p.uncosted_micros)), 0),
+         (SELECT json_build_array(l.quarter, l.key_id, l.model, l.user_id, l.price_version, l.price_tier, l.price_list_version, l.upstream)::text FROM piece l
+          WHERE l.number = p_limit)
+  FROM piece p;
+END
+$$;
+
+-- The usage of ledger entries, as add_usage counts it: of p_limit entries of a lane after entry p_seq of p_account_id.
+-- A user without a sum of its own counts for "(other)". See usage_fingerprint.
+CREATE OR REPLACE FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint)
+  RETURNS TABLE (account_id text, seq bigint, quarter integer, key_id text, model text, user_id text,
+    price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint,
+    reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer,
+    price_list_version integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, fingerprint numeric)
+  LANGUAGE plpgsql STABLE
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+AS $$
+BEGIN
+  RETURN QUERY
+  SELECT u.*, CASE u.requests WHEN 0 THEN 0 ELSE usage_fingerprint(u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier,
+           u.price_list_version, u.upstream, u.requests, u.input, u.cached_input, u.cache_write, u.output, u.reasoning, u.images,
+           u.image_tokens, u.cost_micros, u.cache_write_1h, u.upstream_cost_micros, u.uncosted_micros) END
+  FROM (
+    SELECT l.account_id, l.seq, l.quarter, l.key_id, l.model,
+           CASE WHEN l.user_id = '' OR EXISTS (SELECT 1 FROM usage_quarters u WHERE u.lane = p_lane
+             AND u.account_id = l.account_id AND u.quarter = l.quarter AND u.key_id = l.key_id AND u.model = l.model
+             AND u.user_id = l.user_id AND u.price_version = l.price_version
+             AND u.price_tier = l.price_tier AND u.price_list_version = l.price_list_version
+             AND u.upstream = l.upstream) THEN l.user_id ELSE '(other)' END AS user_id,
+           l.price_version, (l.kind = 'generation')::integer::bigint AS requests, l.input::bigint, l.cached_input::bigint,
+           l.cache_write::bigint, l.output::bigint, l.reasoning::bigint, l.images::bigint, l.image_tokens::bigint,
+           CASE l.kind WHEN 'generation' THEN -l.amount_micros ELSE 0 END AS cost_micros, l.cache_write_1h::bigint, l.price_tier,
+           l.price_list_version, l.upstream, coalesce(l.upstream_cost_micros, 0) AS upstream_cost_micros,
+           CASE WHEN l.kind = 'generation' AND l.upstream_cost_micros IS NULL THEN -l.amount_micros ELSE 0 END AS uncosted_micros
+    FROM (
+      SELECT e.*, floor(extract(epoch FROM e.created_at) / 900)::integer AS quarter FROM ledger e
+      WHERE e.lane = p_lane AND (e.account_id, e.seq) > (p_account_id, p_seq)
+      ORDER BY e.account_id, e.seq LIMIT p_limit
+    ) l
+    -- Evaluates users once.
+    OFFSET 0
+  ) u;
+END
+$$;
+
+-- A number for a part of the usage. The numbers of the parts of a sum add up to the number of the sum, and sums that differ
+-- in any field have different numbers, except by chance. So totals that were read in any order can be compared.
+-- In SQL, so that PostgreSQL inlines it.
+CREATE OR REPLACE FUNCTION usage_fingerprint(
+  p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_price_tier integer,
+  p_price_list_version integer, p_upstream text, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint,
+  p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint, p_cache_write_1h bigint,
+  p_upstream_cost_micros bigint, p_uncosted_micros bigint
+) RETURNS numeric
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN (hashtextextended(concat_ws(':', p_quarter, p_price_version, p_price_tier, p_price_list_version, octet_length(p_key_id), p_key_id,
+      octet_length(p_model), p_model, octet_length(p_user_id), p_user_id, p_upstream), 0) & 2147483647)::numeric
+    * (p_requests + p_input * 1000003::numeric + p_cached_input * 2000003::numeric + p_cache_write * 3000017::numeric
+      + p_output * 4000037::numeric + p_reasoning * 5000011::numeric + p_images * 6000011::numeric
+      + p_image_tokens * 7000003::numeric + p_cost_micros * 8000009::numeric + p_cache_write_1h * 9000011::numeric
+      + p_upstream_cost_micros * 10000019::numeric + p_uncosted_micros * 11000027::numeric);
+
+-- Compares the grants of a lane with the balances and the ledger: those of at most p_limit accounts after p_account_id. The ledger of
+-- accounts with archived entries does not tell what is left.
+--
+-- Returns one row per difference. The first row has an empty rule and the account after which the next piece starts: none at the end of the
+-- lane. Locks the ledger before its snapshot is taken: see audit.
+CREATE OR REPLACE FUNCTION audit_grants(p_lane smallint, p_account_id text, p_limit integer, p_max_findings integer)
+  RETURNS TABLE (account_id text, rule text, detail text, next_account_id text)
+  LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+BEGIN
+  LOCK TABLE ledger IN ACCESS SHARE MODE;
+  RETURN QUERY
+  WITH ids AS MATERIALIZED (
+    SELECT a.id, a.balance_micros, a.grants_expire_at FROM accounts a
+    WHERE a.lane = p_lane AND a.id > p_account_id ORDER BY a.id LIMIT p_limit
+  ), sums AS MATERIALIZED (
+    SELECT i.*, s.next, s.grants, (SELECT coalesce(sum(r.rest_micros), 0) FROM grant_rests(p_lane, i.id) r) AS rest
+    FROM ids i CROSS JOIN LATERAL (
+      SELECT min(g.expires_at) FILTER (WHERE g.rest_micros > 0) AS next, count(*) AS grants
+      FROM grants g WHERE g.lane = p_lane AND g.account_id = i.id) s
+  ), findings AS (
+    SELECT s.id AS account_id, 'balance_covers_grants' AS rule, format('balance %s, grants add up to %s', s.balance_micros, s.rest) AS detail
+    FROM sums s WHERE s.rest > s.balance_micros
+    UNION ALL
+    SELECT s.id, 'next_expiry_known', format('next expiry %s, that of the grants is %s', s.grants_expire_at, s.next)
+    FROM sums s WHERE s.grants_expire_at IS DISTINCT FROM s.next
+    UNION ALL
+    SELECT s.id, p.rule, p.detail FROM sums s CROSS JOIN LATERAL replay_grants(p_lane, s.id) p
+    WHERE s.grants > 0 AND NOT EXISTS (SELECT 1 FROM archived_heads(p_lane, s.id, s.id))
+  )
+  SELECT '', '', '', (SELECT max(i.id) FROM ids i HAVING count(*) = p_limit)
+  UNION ALL
+  (SELECT f.account_id, f.rule, f.detail, NULL FROM findings f LIMIT p_max_findings);
+END
+$$;
+
+-- Computes the grants of an account again from its ledger, and compares them. Returns one row per difference. What a charge took from a
+-- grant an hour after its expiry is a difference too: no call runs for so long.
+CREATE OR REPLACE FUNCTION replay_grants(p_lane smallint, p_account_id text) RETURNS TABLE (rule text, detail text)
+  LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+  v_grants grants[];
+  v_balance bigint := 0;
+  v_seq bigint := 0;
+  v_spent bigint;
+  v_part bigint;
+  v_last constant bigint := (SELECT a.last_seq FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id);
+  r record;
+BEGIN
+  FOR r IN
+    SELECT l.seq, l.kind::text AS kind, l.amount_micros, l.created_at FROM ledger l
+      WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.kind <> 'generation'
+    -- An hour after each expiry.
+    UNION ALL SELECT seq_at(p_lane, p_account_id, g.expires_at + interval '1 hour', v_last) - 1, 'late', 0,
+        g.expires_at + interval '1 hour' FROM grants g
+      WHERE g.lane = p_lane AND g.account_id = p_account_id AND isfinite(g.expires_at)
+    UNION ALL SELECT v_last, 'end', 0, 'infinity'
+    ORDER BY 1, 2 DESC
+  LOOP
+    -- The charges since the row before.
+    v_spent := (SELECT coalesce(-sum(l.amount_micros), 0) FROM ledger l
+      WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.kind = 'generation' AND l.seq > v_seq AND l.seq <= r.seq);
+    v_balance := v_balance - v_spent + r.amount_micros;
+    FOR i IN 1..coalesce(cardinality(v_grants), 0) LOOP
+      v_part := least(v_grants[i].rest_micros, v_spent);
+      v_grants[i].rest_micros := v_grants[i].rest_micros - v_part;
+      v_spent := v_spent - v_part;
+      IF v_part > 0 AND (SELECT l.created_at FROM ledger l WHERE l.lane = p_lane AND l.account_id = p_account_id
+          AND l.seq = v_seq + 1) > v_grants[i].expires_at + interval '1 hour' THEN
+        RETURN QUERY VALUES ('expired_grant_not_spent', format('charges after row %s took %s from the credit of row %s, which had expired',
+          v_seq, v_part, v_grants[i].seq));
+      END IF;
+    END LOOP;
+    v_seq := r.seq;
+    IF r.kind = 'expiry' THEN
+      v_spent := -r.amount_micros;
+      FOR i IN 1..coalesce(cardinality(v_grants), 0) LOOP
+        v_part := least(v_grants[i].rest_micros, v_spent);
+        v_grants[i].rest_micros := v_grants[i].rest_micros - v_part;
+        v_spent := v_spent - v_part;
+        IF v_part > 0 AND v_grants[i].expires_at > r.created_at THEN
+          RETURN QUERY VALUES ('grant_expires_in_time', format('row %s is the expiry of the credit of row %s, which had not expired', r.seq,
+            v_grants[i].seq));
+        END IF;
+      END LOOP;
+      IF v_spent > 0 THEN
+        RETURN QUERY VALUES ('grant_expires_in_time', format('row %s takes %s more than what had expired', r.seq, v_spent));
+      END IF;
+    ELSE
+      -- What exceeds the balance is taken from the grants that expire last.
+      v_spent := greatest(0, (SELECT coalesce(sum(g.rest_micros), 0) FROM unnest(v_grants) g) - v_balance);
+      FOR i IN REVERSE coalesce(cardinality(v_grants), 0)..1 LOOP
+        v_part := least(v_grants[i].rest_micros, v_spent);
+        v_grants[i].rest_micros := v_grants[i].rest_micros - v_part;
+        v_spent := v_spent - v_part;
+      END LOOP;
+      IF r.kind = 'credit' THEN
+        v_grants := ARRAY(SELECT g FROM (
+          SELECT (unnest(v_grants)).* UNION ALL
+          SELECT n.lane, n.account_id, n.expires_at, n.seq, n.entry_id, n.amount_micros, n.amount_micros, n.is_promotional FROM grants n
+            WHERE n.lane = p_lane AND n.account_id = p_account_id AND n.seq = r.seq
+        ) g ORDER BY g.expires_at, g.seq);
+      END IF;
+    END IF;
+  END LOOP;
+  RETURN QUERY SELECT 'grants_match_ledger', format('%s is left of the credit of row %s, the ledger leaves %s', coalesce(i.rest_micros, 0),
+      g.seq, coalesce(e.rest_micros::text, 'nothing: there is no such row'))
+    FROM grants g LEFT JOIN grant_rests(p_lane, p_account_id) i ON i.seq = g.seq LEFT JOIN unnest(v_grants) e ON e.seq = g.seq
+    WHERE g.lane = p_lane AND g.account_id = p_account_id AND coalesce(i.rest_micros, 0) IS DISTINCT FROM e.rest_micros;
+END
+$$;
+
+-- Compares the counters of limits of a lane with the ledger and with the open holds: those of at most p_limit accounts after
+-- p_account_id. Windows of an hour and longer are compared with the usage, which the audit compares with the ledger and which keeps
+-- the sums of archived months; windows of a minute, those that are not counted from their start or in which the key was on another plan,
+-- and those of users with the entries.
+-- Where these are archived, users are compared with the usage if it names all of them, and the others are not compared.
+--
+-- Returns one row per difference. The first row has an empty rule and the account after which the next piece starts: none at the end of the
+-- lane. Locks the ledger before its snapshot is taken: see audit.
+CREATE OR REPLACE FUNCTION audit_limits(p_lane smallint, p_account_id text, p_limit integer, p_max_findings integer)
+  RETURNS TABLE (account_id text, rule text, detail text, next_account_id text)
+  LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+BEGIN
+  LOCK TABLE ledger IN ACCESS SHARE MODE;
+  RETURN QUERY
+  WITH ids AS MATERIALIZED (
+    SELECT a.id, a.last_seq FROM accounts a WHERE a.lane = p_lane AND a.id > p_account_id ORDER BY a.id LIMIT p_limit
+  ), counters AS MATERIALIZED (
+    SELECT i.id AS account_id, c.limit_id, c.subject_id, c.user_id, c.spent, c.held, c.window_end, c.uncounted, l.metric, l.period, l.model,
+           l.per_user, w.since, r.is_read, CASE WHEN r.is_read AND isfinite(w.since)
+             THEN seq_at(p_lane, i.id, w.since, i.last_seq) ELSE 0 END AS first_seq
+    FROM ids i
+    CROSS JOIN LATERAL (
+      SELECT o.subject_id, o.user_id, x.*, coalesce((
+        SELECT n.uncounted FROM limit_counters n WHERE n.lane = p_lane AND n.account_id = i.id AND n.subject_id = o.subject_id
+          AND n.plan = o.plan AND n.user_id = ''), '{}') AS uncounted
+      FROM limit_counters o
+      CROSS JOIN LATERAL unnest((o.counter).limit_ids, (o.counter).window_ends, (o.counter).spent, (o.counter).held, (o.counter).counted_since)
+        AS x (limit_id, window_end, spent, held, counted_since)
+      WHERE o.lane = p_lane AND o.account_id = i.id
+    ) c
+    JOIN limits l ON l.lane IN (p_lane, 1024) AND l.id = c.limit_id
+    CROSS JOIN LATERAL (
+      SELECT greatest(c.counted_since, window_start(l.period, c.window_end - interval '1 microsecond')) AS since
+    ) w
+    CROSS JOIN LATERAL (
+      SELECT EXISTS (SELECT 1 FROM archived_ledger h WHERE h.lane = p_lane AND h.account_id = i.id
+        AND to_timestamp(h.end_quarter * 900.0) > w.since) AS is_archived
+    ) a
+    CROSS JOIN LATERAL (
+      SELECT CASE WHEN c.uncounted = '{}' THEN false WHEN a.is_archived THEN true
+        ELSE c.uncounted && int8range(seq_at(p_lane, i.id, w.since, i.last_seq), seq_at(p_lane, i.id, c.window_end, i.last_seq))
+        END AS has_gap
+    ) g
+    -- Whether the entries are read: NULL if what was counted cannot be computed again.
+    CROSS JOIN LATERAL (
+      SELECT CASE WHEN c.user_id = '(other)' OR c.counted_since = 'infinity' THEN NULL
+        WHEN NOT (l.per_user OR l.period = 'minute' OR isfinite(c.counted_since) OR g.has_gap) THEN false
+        WHEN NOT a.is_archived THEN true
+        WHEN l.period <> 'minute' AND NOT isfinite(c.counted_since) AND NOT g.has_gap AND NOT EXISTS (SELECT 1 FROM usage_quarters u
+          WHERE u.lane = p_lane AND u.account_id = i.id AND u.user_id = '(other)') THEN false END AS is_read
+    ) r
+  ), sums AS (
+    SELECT c.account_id, c.limit_id, c.subject_id, c.user_id, c.metric, c.spent, c.held, c.is_read, x.spent + y.spent AS expected_spent,
+           h.held AS expected_held
+    FROM counters c
+    CROSS JOIN LATERAL (
+      SELECT coalesce(sum(CASE c.metric WHEN 'cost' THEN u.cost_micros WHEN 'cost_alert' THEN u.cost_micros WHEN 'generations' THEN u.requests
+               ELSE u.input + u.cached_input + u.cache_write + u.output + u.reasoning END), 0) AS spent
+      FROM usage_quarters u
+      WHERE NOT c.is_read AND u.lane = p_lane AND u.account_id = c.account_id AND (c.model = '' OR u.model = c.model)
+        AND (NOT c.per_user OR u.user_id = c.user_id)
+        AND u.quarter >= CASE WHEN isfinite(c.since) THEN floor(extract(epoch FROM c.since) / 900) ELSE 0 END
+        AND (NOT isfinite(c.window_end) OR u.quarter < floor(extract(epoch FROM c.window_end) / 900))
+        AND (c.subject_id = c.account_id OR c.subject_id = u.key_id OR EXISTS (
+          SELECT 1 FROM keys k WHERE k.lane = p_lane AND k.id = u.key_id AND c.subject_id = ANY (k.ancestors)))
+    ) x
+    CROSS JOIN LATERAL (
+      SELECT coalesce(sum(CASE c.metric WHEN 'cost' THEN -e.amount_micros WHEN 'cost_alert' THEN -e.amount_micros WHEN 'generations' THEN 1
+               ELSE e.input::bigint + e.cached_input + e.cache_write + e.output + e.reasoning END), 0) AS spent
+      FROM ledger e
+      WHERE c.is_read AND e.lane = p_lane AND e.account_id = c.account_id AND e.seq >= c.first_seq AND e.kind = 'generation'
+        AND e.created_at >= c.since AND e.created_at < c.window_end AND NOT c.uncounted @> e.seq
+        AND (c.model = '' OR e.model = c.model) AND (NOT c.per_user OR e.user_id = c.user_id)
+        AND (c.subject_id = c.account_id OR c.subject_id = e.key_id OR EXISTS (
+          SELECT 1 FROM keys k WHERE k.lane = p_lane AND k.id = e.key_id AND c.subject_id = ANY (k.ancestors)))
+    ) y
+    CROSS JOIN LATERAL (
+      SELECT coalesce(sum(x.amount), 0) AS held FROM holds o CROSS JOIN LATERAL unnest(o.counters) n
+      CROSS JOIN LATERAL unnest(n.limit_ids, n.amounts) AS x (limit_id, amount)
+      WHERE o.lane = p_lane AND o.account_id = c.account_id AND x.limit_id = c.limit_id
+        AND n.subject_id = c.subject_id AND n.user_id = c.user_id
+    ) h
+  ), findings AS (
+    SELECT s.account_id, 'limit_spent_equals_ledger' AS rule,
+           format('limit %s (%s) of %s: spent %s, ledger adds up to %s', s.limit_id, s.metric, s.subject_id, s.spent,
+             s.expected_spent) AS detail
+    FROM sums s WHERE s.metric <> 'concurrent' AND s.is_read IS NOT NULL AND s.spent <> s.expected_spent
+    UNION ALL
+    SELECT s.account_id, 'limit_held_equals_open_holds',
+           format('limit %s (%s) of %s: held %s, open holds add up to %s', s.limit_id, s.metric, s.subject_id, s.held,
+             s.expected_held)
+    FROM sums s WHERE s.held <> s.expected_held
+  )
+  SELECT '', '', '', CASE WHEN (SELECT count(*) FROM ids) = p_limit THEN (SELECT max(i.id) FROM ids i) END
+  UNION ALL
+  (SELECT f.account_id, f.rule, f.detail, NULL FROM findings f LIMIT p_max_findings);
+END
+$$;
+
+-- Recomputes the hashes of all price versions, those of accounts included. Returns one row per version that was changed, that follows a
+-- gap, or that is not the last one although its account says so.
+CREATE OR REPLACE FUNCTION audit_prices(p_max_findings integer)
+  RETURNS TABLE (account_id text, rule text, detail text)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+BEGIN
+  RETURN QUERY
+  SELECT '', 'prices_unchanged',
+         format('the hash of price version %s of model "%s" does not match the version and the versions before it',
+           c.version, c.model)
+  FROM (
+    SELECT v.model, v.version, v.hash, row_number() OVER chain AS expected_version,
+           price_hash(lag(v.hash, 1, '\x'::bytea) OVER chain, ROW(v.*)::price_versions) AS expected_hash
+    FROM price_versions v WINDOW chain AS (PARTITION BY v.model ORDER BY v.version)
+  ) c
+  WHERE c.hash <> c.expected_hash OR c.version <> c.expected_version
+  ORDER BY c.model, c.version LIMIT p_max_findings;
+  RETURN QUERY
+  SELECT c.account_id, 'prices_unchanged',
+         format('the hash of version %s of the prices of the account does not match the version and the versions before it', c.version)
+  FROM (
+    SELECT v.account_id, v.version, v.hash, row_number() OVER chain AS expected_version,
+           account_price_hash(lag(v.hash, 1, '\x'::bytea) OVER chain, ROW(v.*)::account_prices) AS expected_hash
+    FROM account_prices v WINDOW chain AS (PARTITION BY v.account_id ORDER BY v.version)
+  ) c
+  WHERE c.hash <> c.expected_hash OR c.version <> c.expected_version
+  ORDER BY c.account_id, c.version LIMIT p_max_findings;
+  RETURN QUERY
+  SELECT a.id, 'prices_unchanged', format('the account has price version %s, the last one is %s', a.price_list_version, v.last)
+  FROM accounts a
+  CROSS JOIN LATERAL (
+    SELECT coalesce(max(p.version), 0) AS last FROM account_prices p WHERE p.lane = a.lane AND p.account_id = a.id
+  ) v
+  WHERE (a.price_list_version > 0 OR a.id IN (SELECT p.account_id FROM account_prices p)) AND a.price_list_version <> v.last
+  ORDER BY a.id LIMIT p_max_findings;
+END
+$$;
+
+-- Recomputes one piece of the operator log: at most p_limit events in the order of lane and seq, after event p_seq of
+-- p_lane, whose hash is p_hash. Returns one row per difference. The first row has an empty rule, the number of events, and
+-- the position of the next piece: no lane at the end, where the last events are compared with the ends of the chains.
+CREATE OR REPLACE FUNCTION audit_operator_events(
+  p_lane smallint, p_seq bigint, p_hash bytea, p_limit integer, p_max_findings integer
+) RETURNS TABLE (
+    account_id text, rule text, detail text, events bigint, next_lane smallint, next_seq bigint, next_hash bytea
+  )
+  LANGUAGE plpgsql STABLE SECURITY DEFINER
+  SET search_path FROM CURRENT
+  SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+BEGIN
+  RETURN QUERY
+  WITH piece AS MATERIALIZED (
+    SELECT e.lane, e.seq, e.hash, e.account_id, ROW(e.*)::operator_events AS event FROM operator_events e
+    WHERE (e.lane, e.seq) > (p_lane, p_seq) ORDER BY e.lane, e.seq LIMIT p_limit
+  ), rows AS MATERIALIZED (
+    SELECT p.lane, p.seq, p.hash, p.account_id,
+           CASE p.lane WHEN p_lane THEN p_seq ELSE 0 END + row_number() OVER chain AS expected_seq,
+           operator_event_hash(lag(p.hash, 1, CASE p.lane WHEN p_lane THEN p_hash ELSE '\x'::bytea END) OVER chain,
+             p.event) AS expected_hash
+    FROM piece p WINDOW chain AS (PARTITION BY p.lane ORDER BY p.seq)
+  ), next AS (
+    SELECT r.lane, r.seq, r.hash FROM rows r WHERE (SELECT count(*) FROM rows) = p_limit
+    ORDER BY r.lane DESC, r.seq DESC LIMIT 1
+  ), findings AS (
+    SELECT r.account_id, 'operator_log_unchanged' AS rule,
+           format('event %s of lane %s does not match the event and the events before it', r.seq, r.lane) AS detail
+    FROM rows r WHERE r.hash <> r.expected_hash OR r.seq <> r.expected_seq
+    UNION ALL
+    SELECT '', 'operator_log_complete', format('the last event of lane %s is %s, the log ends with %s', c.lane,
+             c.last_seq, coalesce(l.seq, 0))
+    FROM operator_chains c
+    LEFT JOIN LATERAL (SELECT e.seq, e.hash FROM operator_events e WHERE e.lane = c.lane
+      ORDER BY e.seq DESC LIMIT 1) l ON true
+    WHERE NOT EXISTS (SELECT 1 FROM next)
+      AND (c.last_seq, c.last_hash) IS DISTINCT FROM (coalesce(l.seq, 0), coalesce(l.hash, '\x'))
+  )
+  SELECT '', '', '', (SELECT count(*) FROM rows), n.lane, n.seq, n.hash
+  FROM (VALUES (1)) AS one LEFT JOIN next n ON true
+  UNION ALL
+  (SELECT f.account_id, f.rule, f.detail, 0, NULL, NULL, NULL FROM findings f LIMIT p_max_findings);
 END
 $$;

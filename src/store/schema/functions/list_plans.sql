@@ -1,8 +1,0 @@
--- All plans.
-CREATE OR REPLACE FUNCTION list_plans() RETURNS SETOF plans
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
-AS $$
-BEGIN
-  RETURN QUERY SELECT p.* FROM plans p ORDER BY p.name;
-END
-$$;
