@@ -1,8 +1,6 @@
-import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
-import { GetTopUpRequestSchema } from "../../gen/vx/v1/top_up_pb.js";
 import { fingerprintOf, isWellFormedSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
@@ -10,11 +8,10 @@ import type { MemberRole } from "../domain/member.ts";
 import type { Micros } from "../domain/money.ts";
 import { readPage } from "../domain/page.ts";
 import { simulatedPaymentOf } from "../payments/simulated-payments.ts";
-import type { TopUps } from "../payments/top-ups.ts";
 import { policyOf } from "../rules/policy.ts";
 import { updateAccount } from "../store/accounts.ts";
 import { createKey as createKeyRow } from "../store/keys.ts";
-import { listLimits, removeLimit, setLimit } from "../store/limits.ts";
+import { removeLimit, setLimit } from "../store/limits.ts";
 import {
   acceptInvitation,
   accountOfInvitation,
@@ -32,20 +29,20 @@ import {
   setMemberRole,
 } from "../store/members.ts";
 import { listOperatorEvents } from "../store/operator-log.ts";
+import { getTopUp } from "../store/top-ups.ts";
 import { accountService } from "./account-service.ts";
-import { createAccountKey, revokeKey, rotateKey, updateKey } from "./admin-service.ts";
 import { type ApiCall, type Deps, defineService, type Member, type ServiceDeps } from "./define-service.ts";
 import { eventService } from "./event-service.ts";
 import { failureService } from "./failure-service.ts";
 import { keyService, newKey } from "./key-service.ts";
 import { ledgerService } from "./ledger-service.ts";
-import { limitChangeOf, limitToSet } from "./limit-service.ts";
+import { limitChangeOf, limitService, limitToSet } from "./limit-service.ts";
 import { createInvitation, removeMember, viewInvitation, viewMember } from "./manage-members.ts";
 import { modelService } from "./model-service.ts";
-import { type Change, makeLoggedChange } from "./operator-action.ts";
+import { makeLoggedChange } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 import { statementService, viewStatement } from "./statement-service.ts";
-import { createBillingPage, detailsOfAutoTopUp, topUpService } from "./top-up-service.ts";
+import { createBillingPage, topUpService } from "./top-up-service.ts";
 import { usageService } from "./usage/service.ts";
 import { viewLimit } from "./views.ts";
 import { webhookService } from "./webhook-service.ts";
@@ -65,8 +62,6 @@ export type SignUp = {
 export type PageDeps = ServiceDeps & {
   readonly signUp: SignUp;
   readonly now: () => number;
-  /** The payments of the owner of the demo account, on a server that offers that sign-in and takes no payments. */
-  readonly simulatedTopUps: TopUps | undefined;
 };
 
 const PLAYGROUND_KEY_MS = 3_600_000;
@@ -168,10 +163,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     return { activity, nextPageToken };
   },
 
-  listLimits: async ({ database }, { user }, { key }) => {
-    const owner = { kind: "account", id: key.accountId } as const;
-    return { limits: (await listLimits(database, owner, user)).map((row) => viewLimit(row, owner)) };
-  },
+  listLimits: limitService.methods.listLimits,
   setLimit: async (deps, { limit }, call) => {
     const owner = { kind: "account", id: call.key.accountId } as const;
     const toSet = limitToSet(deps, limit, "limit");
@@ -189,16 +181,14 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
 
   getKey: keyService.methods.getKey,
   listKeys: keyService.methods.listKeys,
-  createKey: (deps, request, call) => createAccountKey(deps, { ...request, ...ofAccount(call) }, call),
+  createKey: keyService.methods.createKey,
   createPlaygroundKey,
-  updateKey: (deps, request, call) => updateKey(deps, { ...request, reason: "" }, call),
-  rotateKey: (deps, request, call) => rotateKey(deps, { ...request, reason: "" }, call),
-  revokeKey: (deps, { keyId }, call) => revokeKey(deps, { keyId, reason: "" }, call),
+  updateKey: keyService.methods.updateKey,
+  rotateKey: keyService.methods.rotateKey,
+  revokeKey: keyService.methods.revokeKey,
 
   getAccount: accountService.methods.getAccount,
-  updateAccount: logged(accountService.methods.updateAccount, ({ lowBalanceMicros }) => ({
-    details: { low_balance_micros: lowBalanceMicros ?? "none" },
-  })),
+  updateAccount: accountService.methods.updateAccount,
   listModels: modelService.methods.listModels,
   listEntries: ledgerService.methods.listEntries,
   getGeneration: ledgerService.methods.getGeneration,
@@ -210,72 +200,33 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
   listFailures: failureService.methods.listFailures,
   countFailures: failureService.methods.countFailures,
 
-  createTopUp: withSimulation(
-    logged(topUpService.methods.createTopUp, ({ amountMicros }) => ({
-      details: { amount_micros: amountMicros },
-    })),
-  ),
-  getTopUp: withSimulation(topUpService.methods.getTopUp),
-  listTopUps: withSimulation(topUpService.methods.listTopUps),
-  paySimulatedTopUp: withSimulation(async (deps, { id }, call) => {
-    const { topUps, simulatedTopUps } = deps;
-    if (topUps === undefined || topUps !== simulatedTopUps) throw new DomainError("payments_not_configured");
-    const request = create(GetTopUpRequestSchema, { id });
+  createTopUp: topUpService.methods.createTopUp,
+  getTopUp: topUpService.methods.getTopUp,
+  listTopUps: topUpService.methods.listTopUps,
+  paySimulatedTopUp: async ({ database, simulatedTopUps }, { id }, { key, member }) => {
+    if (!member.isDemoOwner || !simulatedTopUps) throw new DomainError("payments_not_configured");
     // Refuses the top-up of another account.
-    await topUpService.methods.getTopUp(deps, request, call);
-    await topUps.handle({ id, type: "simulated", topUpId: id, ...simulatedPaymentOf(id) });
+    await getTopUp(database, key.accountId, id);
+    await simulatedTopUps.handle({ id, type: "simulated", topUpId: id, ...simulatedPaymentOf(id) });
     return {};
-  }),
+  },
   getAutoTopUp: topUpService.methods.getAutoTopUp,
-  putAutoTopUp: logged(topUpService.methods.putAutoTopUp, (request) => ({
-    details: detailsOfAutoTopUp(request),
-  })),
-  createBillingPage: logged(createBillingPage, () => ({})),
+  putAutoTopUp: topUpService.methods.putAutoTopUp,
+  createBillingPage,
 
   getWebhook: webhookService.methods.getWebhook,
   listWebhooks: webhookService.methods.listWebhooks,
   listDeliveries: webhookService.methods.listDeliveries,
-  createWebhook: logged(webhookService.methods.createWebhook, ({ types, description }) => ({
-    details: { types: types.join(","), description },
-  })),
-  updateWebhook: logged(webhookService.methods.updateWebhook, ({ webhookId, state }) => ({
-    target: webhookId,
-    details: { state },
-  })),
-  deleteWebhook: logged(webhookService.methods.deleteWebhook, ({ webhookId }) => ({ target: webhookId })),
-  rotateWebhook: logged(webhookService.methods.rotateWebhook, ({ webhookId, overlapSeconds }) => ({
-    target: webhookId,
-    details: { overlap_seconds: overlapSeconds },
-  })),
-  testWebhook: logged(webhookService.methods.testWebhook, ({ webhookId }) => ({ target: webhookId })),
-  redeliver: logged(webhookService.methods.redeliver, ({ webhookId, eventId }) => ({
-    target: webhookId,
-    details: { event_id: eventId },
-  })),
+  createWebhook: webhookService.methods.createWebhook,
+  updateWebhook: webhookService.methods.updateWebhook,
+  deleteWebhook: webhookService.methods.deleteWebhook,
+  rotateWebhook: webhookService.methods.rotateWebhook,
+  testWebhook: webhookService.methods.testWebhook,
+  redeliver: webhookService.methods.redeliver,
 });
 
-/** A change that keys make too, and that is logged for a member. Without a target, it changes the account. */
-function logged<Request, Response>(
-  method: (deps: ServiceDeps, request: Request, call: ApiCall) => Promise<Response>,
-  changeOf: (request: Request) => Change,
-) {
-  return (deps: ServiceDeps, request: Request, call: ApiCall): Promise<Response> =>
-    makeLoggedChange(deps, call, { target: call.key.accountId, ...changeOf(request) }, (action) => {
-      call.action = action;
-      return method(deps, request, call);
-    });
-}
-
-/** The payments of the owner of the demo account are simulated, and those of others are not. */
-function withSimulation<Request, Response>(method: (deps: PageDeps, request: Request, call: ApiCall) => Response) {
-  return (deps: PageDeps, request: Request, call: ApiCall): Response => {
-    const topUps = call.member.isDemoOwner ? (deps.topUps ?? deps.simulatedTopUps) : deps.topUps;
-    return method({ ...deps, topUps }, request, call);
-  };
-}
-
 function ofAccount({ key: { accountId } }: ApiCall) {
-  return { accountId, plan: "", reason: "" };
+  return { accountId, reason: "" };
 }
 
 async function accountsOf({ database }: Deps, member: Member) {

@@ -5,22 +5,26 @@ import { formatMicros } from "../domain/money.ts";
 import { type AccountRow, getAccount, readGrants, setLowBalance } from "../store/accounts.ts";
 import { getKey, type KeyRow } from "../store/keys.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import { makeLoggedChange } from "./operator-action.ts";
 import { accountStateOf, viewGrant, viewKey } from "./views.ts";
 
 export const accountService = defineService(AccountService, {
   getAccount: async (deps, _request, call) => {
     return await viewOwnAccount(deps, call, getAccount(deps.database, call.key.accountId));
   },
-  updateAccount: async (deps, { lowBalanceMicros, updateMask }, call) => {
+  updateAccount: (deps, { lowBalanceMicros, updateMask }, call) => {
     const { accountId } = call.key;
-    const paths = updateMask?.paths ?? [];
-    if (paths.some((path) => path !== "low_balance_micros"))
-      throw DomainError.ofField("update_mask", "must have only this field: low_balance_micros");
-    const isChanged = updateMask ? paths.length > 0 : lowBalanceMicros !== undefined;
-    const account = isChanged
-      ? setLowBalance(deps.database, call.action, accountId, lowBalanceMicros ?? null)
-      : getAccount(deps.database, accountId);
-    return { account: await viewOwnAccount(deps, call, account) };
+    const change = { target: accountId, details: { low_balance_micros: lowBalanceMicros ?? "none" } };
+    return makeLoggedChange(deps, call, change, async (action) => {
+      const paths = updateMask?.paths ?? [];
+      if (paths.some((path) => path !== "low_balance_micros"))
+        throw DomainError.ofField("update_mask", "must have only this field: low_balance_micros");
+      const isChanged = updateMask ? paths.length > 0 : lowBalanceMicros !== undefined;
+      const account = isChanged
+        ? setLowBalance(deps.database, action, accountId, lowBalanceMicros ?? null)
+        : getAccount(deps.database, accountId);
+      return { account: await viewOwnAccount(deps, call, account) };
+    });
   },
 });
 

@@ -8,31 +8,24 @@ import {
   type ListModelsRequest,
   type ListPlansRequest,
   type ListRecentEntriesRequest,
+  type PutAutoTopUpRequest,
   type PutPlanRequest,
   type ReportLeakRequest,
-  type RevokeKeyRequest,
-  type RotateKeyRequest,
   type SearchKeysRequest,
   type SetKeyLimitRequest,
-  type UpdateKeyRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { laneOfKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { keyQueryOf } from "../domain/key-query.ts";
-import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
+import { LANE_COUNT } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
-import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
 import { namesOf } from "../store/accounts.ts";
 import {
-  createKey as createKeyRow,
   listKeys as listKeyRows,
   listUnusedKeys,
   reportLeaks,
-  revokeKey as revokeKeyRow,
-  rotateKey as rotateKeyRow,
   searchKeys as searchKeyRows,
   setKeyLimit as setKeyLimitRow,
-  updateKey as updateKeyRow,
 } from "../store/keys.ts";
 import { findEntries, listFilteredEntries, listRecentEntries as listRecentEntryRows } from "../store/ledger.ts";
 import { countPlans, listPlans as listPlanRows, putPlan as putPlanRow } from "../store/plans.ts";
@@ -41,8 +34,7 @@ import { refundEntry, rerate } from "./correct-charges.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { listAllEvents } from "./event-service.ts";
 import { countFailuresOfAccount, listFailuresOfAccount } from "./failure-service.ts";
-import { detailsOfChanges, keyChangesOf, textOfLimits } from "./key-changes.ts";
-import { newKey } from "./key-service.ts";
+import { createKey, revokeKey, rotateKey, updateKey } from "./key-service.ts";
 import { entryFilterOf } from "./ledger-service.ts";
 import { listLimitsOfOwner, removeLimit, setLimit } from "./limit-service.ts";
 import {
@@ -64,7 +56,7 @@ import { makeLoggedChange } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 import { audit, limitStreams, MAX_LONG_READS } from "./run-audit.ts";
 import { getAnyStatement } from "./statement-service.ts";
-import { getAnyAutoTopUp, listAllTopUps, putAnyAutoTopUp } from "./top-up-service.ts";
+import { getAnyAutoTopUp, listAllTopUps, putAutoTopUp } from "./top-up-service.ts";
 import { exportUsage } from "./usage/export.ts";
 import { getAccountUsage } from "./usage/service.ts";
 import { viewCatalogModel, viewEntry, viewEntryCost, viewKey, viewPlan } from "./views.ts";
@@ -110,29 +102,6 @@ export async function putPlan(deps: Deps, request: PutPlanRequest, call: ApiCall
   return { plan: viewPlan(row) };
 }
 
-/** What a request of an operator or of a member has. */
-type Fields<Request> = Omit<Request, "$typeName" | "$unknown">;
-
-/** The database knows what an operator and what a member may give. */
-export async function createAccountKey(deps: Deps, request: Fields<CreateKeyRequest>, call: ApiCall) {
-  const { accountId, name, plan, rateLimitRpm, reason } = request;
-  return await newKey(deps, accountId, request, (key, generated) => {
-    const details = {
-      name,
-      plan,
-      scopes: fromScopeBits(key.scopes ?? toScopeBits(DEFAULT_SCOPES)).join(","),
-      rate_limit_rpm: rateLimitRpm,
-      expires_at: key.expiresAt?.toISOString(),
-      models: key.models?.join(","),
-      limits: key.limits && textOfLimits(key.limits),
-      allowed_cidrs: key.allowedCidrs?.join(","),
-    };
-    return makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
-      createKeyRow(deps.database, action, { ...key, plan }, generated),
-    );
-  });
-}
-
 /** Throws not_found for an account that does not exist, instead of returning an empty list. */
 export async function listKeys(deps: Deps, request: ListKeysRequest, call: ApiCall) {
   const account = await accountToRead(deps, call, request.accountId);
@@ -161,14 +130,6 @@ export async function searchKeys({ database }: Deps, request: SearchKeysRequest)
   return { keys, nextPageToken };
 }
 
-export async function revokeKey(deps: Deps, request: Fields<RevokeKeyRequest>, call: ApiCall) {
-  const { keyId, reason } = request;
-  const row = await makeLoggedChange(deps, call, { target: keyId, reason }, (action) =>
-    revokeKeyRow(deps.database, action, keyId),
-  );
-  return { apiKey: viewKey(row) };
-}
-
 export async function reportLeak(deps: Deps, request: ReportLeakRequest, call: ApiCall) {
   const { fingerprint, keyStart, url, reason } = request;
   const lane = laneOfKey(keyStart);
@@ -178,24 +139,6 @@ export async function reportLeak(deps: Deps, request: ReportLeakRequest, call: A
     throw new DomainError("not_found", { message: "No key of this service has this secret." });
   });
   return { keyId: key.key_id, accountId: key.account_id, revokedKeys: key.revoked_keys };
-}
-
-export async function updateKey(deps: Deps, request: Fields<UpdateKeyRequest>, call: ApiCall) {
-  const { keyId, reason } = request;
-  const changes = keyChangesOf(deps, request);
-  const change = { target: keyId, reason, details: detailsOfChanges(changes) };
-  const row = await makeLoggedChange(deps, call, change, (action) => updateKeyRow(deps.database, action, keyId, changes));
-  return { apiKey: viewKey(row) };
-}
-
-export async function rotateKey(deps: Deps, request: Fields<RotateKeyRequest>, call: ApiCall) {
-  const { keyId, overlapSeconds, reason } = request;
-  const generated = deps.generateKey(laneOfId(call.actor.accountId ?? keyId));
-  const change = { target: keyId, reason, details: { overlap_seconds: overlapSeconds } };
-  const row = await makeLoggedChange(deps, call, change, (action) =>
-    rotateKeyRow(deps.database, action, keyId, generated, overlapSeconds),
-  );
-  return { apiKey: viewKey(row), secret: generated.secret };
 }
 
 export async function setKeyLimit(deps: Deps, request: SetKeyLimitRequest, call: ApiCall) {
@@ -252,7 +195,7 @@ export const adminService = defineService(AdminService, {
   listAccountPrices,
   putPlan,
   setAccountPlan: ofAccount(setAccountPlan),
-  createKey: ofAccount(createAccountKey),
+  createKey: ofAccount((deps, request: CreateKeyRequest, call) => createKey(deps, request.accountId, request, call)),
   listKeys,
   searchKeys,
   revokeKey,
@@ -279,7 +222,7 @@ export const adminService = defineService(AdminService, {
   listEvents: listAllEvents,
   listTopUps: listAllTopUps,
   getAutoTopUp: getAnyAutoTopUp,
-  putAutoTopUp: ofAccount(putAnyAutoTopUp),
+  putAutoTopUp: ofAccount((deps, request: PutAutoTopUpRequest, call) => putAutoTopUp(deps, request.accountId, request, call)),
   ...webhooksOfOperators,
   listMembers,
   createInvitation: ofAccount(createInvitation),

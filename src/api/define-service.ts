@@ -118,16 +118,18 @@ export type Member = PageSession & { readonly role: MemberRole | undefined };
 
 /** The properties of a call that an RPC can read, the same in every protocol. */
 export type ApiCall = {
-  /** The calling key. Methods of the operator API have none. */
+  /** The calling key; for a member, the account with an empty id of a key. Methods of the operator API have none. */
   readonly key: AdmittedKey;
   /** The calling operator. Only methods of the operator API have one. */
   readonly operator: Operator;
-  /** The person who is signed in to the customer page. Only methods of that page have one. */
+  /** The person who is signed in to the customer page. Only calls of that page have one. */
   readonly member: Member;
   /** Who makes a change. */
   readonly actor: Actor;
-  /** The change: with what the log shows of it if it is logged, and otherwise without. */
-  action: Action;
+  /** The change, without what the log shows of it. */
+  readonly action: Action;
+  /** Whether the log has the changes of this caller. */
+  readonly isLogged: boolean;
   /** Throws if the credential is no longer valid. Streams call it regularly. */
   recheck(): Promise<void>;
   /** "CreditAccount" */
@@ -161,7 +163,7 @@ export type Deps = {
   /** The secret in the link of an invitation, or to the page of a customer. */
   readonly generateLinkSecret: () => string;
   readonly accountPageUrl: string;
-  /** Called when a refused change of an operator could not be logged. */
+  /** Called when a refused change could not be logged. */
   readonly onUnlogged: (action: Action, outcome: string, error: unknown) => void;
   /** Called after every complete audit. */
   readonly onAudit: (report: AuditReport) => Promise<void>;
@@ -172,6 +174,8 @@ export type Deps = {
   readonly topUpUrl: string | undefined;
   /** Undefined if the server takes no payments. */
   readonly topUps: TopUps | undefined;
+  /** The payments of the owner of the demo account, on a server that takes none and permits that sign-in. */
+  readonly simulatedTopUps: TopUps | undefined;
   readonly eventWatch: EventWatch;
   /** For how long events are kept. */
   readonly eventsDays: number;

@@ -22,7 +22,7 @@ export type KeyFields = {
   readonly allowedCidrs: readonly string[];
 };
 
-type UpdateRequest = KeyFields & {
+export type UpdateRequest = KeyFields & {
   readonly keyId: string;
   readonly updateMask?: FieldMask | undefined;
 };
@@ -76,7 +76,7 @@ export function detailsOfChanges({
   };
 }
 
-/** The limits of a key for the log of operators. */
+/** The limits of a key for the log. */
 export function textOfLimits(limits: readonly NewLimit[]): string {
   return limits
     .map(({ metric, period, model, per_user: perUser, amount, temporary_amount: temporary, ...limit }) =>

@@ -2,16 +2,89 @@ import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import type { NewKey } from "../domain/credentials.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
-import { createKey, getKey, type KeyRow, type KeyToCreate, listKeys, revokeKey, rotateKey, updateKey } from "../store/keys.ts";
-import { type Deps, defineService } from "./define-service.ts";
-import { cidrsOf, type KeyFields, keyChangesOf, modelIdsOf, newLimitsOf, scopesOf } from "./key-changes.ts";
+import { DEFAULT_SCOPES, fromScopeBits, toScopeBits } from "../domain/scope.ts";
+import {
+  createKey as createKeyRow,
+  getKey,
+  type KeyRow,
+  type KeyToCreate,
+  listKeys,
+  revokeKey as revokeKeyRow,
+  rotateKey as rotateKeyRow,
+  updateKey as updateKeyRow,
+} from "../store/keys.ts";
+import { type ApiCall, type Deps, defineService } from "./define-service.ts";
+import {
+  cidrsOf,
+  detailsOfChanges,
+  type KeyFields,
+  keyChangesOf,
+  modelIdsOf,
+  newLimitsOf,
+  scopesOf,
+  textOfLimits,
+  type UpdateRequest,
+} from "./key-changes.ts";
+import { makeLoggedChange, type WithReason } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 import { viewKey } from "./views.ts";
 
+/** The database knows what a key, a member and an operator may give, at that moment. Only operators choose the plan. */
+export async function createKey(
+  deps: Deps,
+  accountId: string,
+  request: KeyFields & WithReason & { readonly plan?: string },
+  call: ApiCall,
+) {
+  const { name, plan = "", rateLimitRpm, reason } = request;
+  return await newKey(deps, accountId, request, (key, generated) => {
+    const details = {
+      name,
+      plan,
+      scopes: fromScopeBits(key.scopes ?? toScopeBits(DEFAULT_SCOPES)).join(","),
+      rate_limit_rpm: rateLimitRpm,
+      expires_at: key.expiresAt?.toISOString(),
+      models: key.models?.join(","),
+      limits: key.limits && textOfLimits(key.limits),
+      allowed_cidrs: key.allowedCidrs?.join(","),
+    };
+    return makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
+      createKeyRow(deps.database, action, { ...key, plan }, generated),
+    );
+  });
+}
+
+/** The database limits the changes to what the caller may give at that moment. */
+export async function updateKey(deps: Deps, request: UpdateRequest & WithReason, call: ApiCall) {
+  const { keyId, reason } = request;
+  const changes = keyChangesOf(deps, request);
+  const change = { target: keyId, reason, details: detailsOfChanges(changes) };
+  const row = await makeLoggedChange(deps, call, change, (action) => updateKeyRow(deps.database, action, keyId, changes));
+  return { apiKey: viewKey(row) };
+}
+
+type RotateRequest = WithReason & { readonly keyId: string; readonly overlapSeconds: number };
+
+/** The id, and with it the limits and the window of requests, stays. */
+export async function rotateKey(deps: Deps, { keyId, overlapSeconds, reason }: RotateRequest, call: ApiCall) {
+  const generated = deps.generateKey(laneOfId(call.actor.accountId ?? keyId));
+  const change = { target: keyId, reason, details: { overlap_seconds: overlapSeconds } };
+  const row = await makeLoggedChange(deps, call, change, (action) =>
+    rotateKeyRow(deps.database, action, keyId, generated, overlapSeconds),
+  );
+  return { apiKey: viewKey(row), secret: generated.secret };
+}
+
+/** Revocation is final and immediate. */
+export async function revokeKey(deps: Deps, { keyId, reason }: WithReason & { readonly keyId: string }, call: ApiCall) {
+  const row = await makeLoggedChange(deps, call, { target: keyId, reason }, (action) =>
+    revokeKeyRow(deps.database, action, keyId),
+  );
+  return { apiKey: viewKey(row) };
+}
+
 export const keyService = defineService(KeyService, {
-  /** The database limits the new key to the scopes, limit and expiry that the calling key has at that moment. */
-  createKey: async (deps, request, { key: { accountId }, action }) =>
-    await newKey(deps, accountId, request, (key, generated) => createKey(deps.database, action, key, generated)),
+  createKey: (deps, request, call) => createKey(deps, call.key.accountId, request, call),
   listKeys: async ({ database }, request, { key }) => {
     const page = readPage("keys", request);
     const { rows, nextPageToken } = await listKeys(database, key.accountId, page, request.includePlayground);
@@ -21,20 +94,9 @@ export const keyService = defineService(KeyService, {
   getKey: async ({ database }, { keyId }, { key }) => ({
     apiKey: viewKey(await getKey(database, key.accountId, keyId)),
   }),
-  /** The database limits the changes to what the calling key has at that moment. */
-  updateKey: async (deps, request, { action }) => ({
-    apiKey: viewKey(await updateKey(deps.database, action, request.keyId, keyChangesOf(deps, request))),
-  }),
-  /** The id, and with it the limits and the window of requests, stays. */
-  rotateKey: async ({ database, generateKey }, { keyId, overlapSeconds }, { key, action }) => {
-    const generated = generateKey(laneOfId(key.accountId));
-    const row = await rotateKey(database, action, keyId, generated, overlapSeconds);
-    return { apiKey: viewKey(row), secret: generated.secret };
-  },
-  /** Revocation is final and immediate. */
-  revokeKey: async ({ database }, { keyId }, { action }) => ({
-    apiKey: viewKey(await revokeKey(database, action, keyId)),
-  }),
+  updateKey,
+  rotateKey,
+  revokeKey,
 });
 
 type Store = (key: KeyToCreate, generated: NewKey) => Promise<KeyRow>;

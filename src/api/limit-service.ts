@@ -20,8 +20,9 @@ import { dateOf } from "./request-values.ts";
 import { viewLimit } from "./views.ts";
 
 export const limitService = defineService(LimitService, {
-  listLimits: async ({ database }, { user }, { key }) => {
-    const owner: LimitOwner = { kind: "key", id: key.keyId };
+  /** A member gets the limits of the account, and those that its plan gives to each key, without what the keys used. */
+  listLimits: async ({ database }, { user }, { actor, key }) => {
+    const owner: LimitOwner = actor.kind === "member" ? { kind: "account", id: key.accountId } : { kind: "key", id: key.keyId };
     return { limits: (await listLimitRows(database, owner, user)).map((row) => viewLimit(row, owner)) };
   },
 });

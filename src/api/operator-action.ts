@@ -3,11 +3,13 @@ import type { Action, Actor } from "../store/action.ts";
 import { logRefusal } from "../store/operator-log.ts";
 import type { ApiCall, Deps } from "./define-service.ts";
 
+/** What requests of operators have; keys and members give no reason. */
+export type WithReason = { readonly reason?: string | undefined };
+
 /** What the log shows of a change besides the actor and the method. Undefined details are omitted. */
-export type Change = {
+export type Change = WithReason & {
   /** The id or name that the request names; empty if the call creates the target. */
   readonly target?: string;
-  readonly reason?: string;
   readonly details?: Readonly<Record<string, string | number | bigint | undefined>>;
 };
 
@@ -24,13 +26,14 @@ export function actionOf(actor: Actor, method: string, requestId: string, change
   };
 }
 
-/** Makes a change, which logs itself in its transaction. A refused change is logged here; it changed nothing. */
+/** Makes a change, which logs itself in its transaction if it is logged. Then a refusal is logged here; it changed nothing. */
 export async function makeLoggedChange<Result>(
   deps: Deps,
   call: ApiCall,
   change: Change,
   make: (action: Action) => Promise<Result>,
 ): Promise<Result> {
+  if (!call.isLogged) return await make(call.action);
   const action = actionOf(call.actor, call.methodName, call.requestId, change);
   const amountMicros = change.details?.amount_micros;
   call.recordChange(action.target, typeof amountMicros === "bigint" ? amountMicros : undefined);

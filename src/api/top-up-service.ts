@@ -30,20 +30,28 @@ import {
 } from "../store/top-ups.ts";
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { accountIdToRead } from "./named-account.ts";
-import { makeLoggedChange } from "./operator-action.ts";
+import { makeLoggedChange, type WithReason } from "./operator-action.ts";
 
 function topUpsOf({ topUps }: Pick<Deps, "topUps">): TopUps {
   if (!topUps) throw new DomainError("payments_not_configured");
   return topUps;
 }
 
+/** The payments of the owner of the demo account are simulated on a server that takes none. */
+function topUpsFor({ topUps, simulatedTopUps }: Deps, call: ApiCall): TopUps {
+  const isDemoOwner = call.actor.kind === "member" && call.member.isDemoOwner;
+  return topUpsOf({ topUps: isDemoOwner ? (topUps ?? simulatedTopUps) : topUps });
+}
+
 async function createTopUp(deps: Deps, { amountMicros, returnUrl }: CreateTopUpRequest, call: ApiCall) {
-  const topUps = topUpsOf(deps);
-  checkReturnUrl(returnUrl);
   const { accountId } = call.key;
-  const { idempotencyKey, action } = call;
-  const order = { accountId, amountMicros, returnUrl, idempotencyKey, action };
-  return { topup: viewTopUp(await topUps.create(order)) };
+  const change = { target: accountId, details: { amount_micros: amountMicros } };
+  return await makeLoggedChange(deps, call, change, async (action) => {
+    const topUps = topUpsFor(deps, call);
+    checkReturnUrl(returnUrl);
+    const order = { accountId, amountMicros, returnUrl, idempotencyKey: call.idempotencyKey, action };
+    return { topup: viewTopUp(await topUps.create(order)) };
+  });
 }
 
 function checkReturnUrl(text: string): void {
@@ -58,12 +66,12 @@ function isReturnUrl(text: string): boolean {
 }
 
 async function getTopUp(deps: Deps, { id }: GetTopUpRequest, call: ApiCall) {
-  topUpsOf(deps);
+  topUpsFor(deps, call);
   return { topup: viewTopUp(await getTopUpRow(deps.database, call.key.accountId, id)) };
 }
 
 async function listTopUps(deps: Deps, request: ListTopUpsRequest, call: ApiCall) {
-  topUpsOf(deps);
+  topUpsFor(deps, call);
   const { accountId } = call.key;
   const { rows, nextPageToken } = await listTopUpRows(deps.database, accountId, readPage("topups", request));
   return { topups: rows.map(viewTopUp), nextPageToken };
@@ -73,17 +81,26 @@ async function getAutoTopUp(deps: Deps, _request: GetAutoTopUpRequest, call: Api
   return { autoTopup: viewAutoTopUp(await topUpsOf(deps).automatic.get(call.key.accountId)) };
 }
 
-async function putAutoTopUp(deps: Deps, request: PutAutoTopUpRequest, call: ApiCall) {
+type PutRequest = (PutAutoTopUpRequest | PutAnyAutoTopUpRequest) & WithReason & { readonly returnUrl?: string };
+
+/** Operators give no address to return to. */
+export async function putAutoTopUp(deps: Deps, accountId: string, request: PutRequest, call: ApiCall) {
   const { automatic } = topUpsOf(deps);
-  const { returnUrl } = request;
-  checkReturnUrl(returnUrl);
-  const { accountId } = call.key;
-  const row = await automatic.put({ ...changeOf(request), accountId, returnUrl, action: call.action });
+  const { returnUrl = "", reason } = request;
+  const change = { target: accountId, reason, details: detailsOfAutoTopUp(request) };
+  const row = await makeLoggedChange(deps, call, change, (action) => {
+    checkReturnUrl(returnUrl);
+    return automatic.put({ ...changeOf(request), accountId, returnUrl, action });
+  });
   return { autoTopup: viewAutoTopUp(row) };
 }
 
 export async function createBillingPage(deps: Deps, _request: unknown, call: ApiCall) {
-  return { url: await topUpsOf(deps).automatic.createBillingPage(call.action, call.key.accountId) };
+  const { accountId } = call.key;
+  const url = await makeLoggedChange(deps, call, { target: accountId }, (action) =>
+    topUpsOf(deps).automatic.createBillingPage(action, accountId),
+  );
+  return { url };
 }
 
 export async function getAnyAutoTopUp(deps: Deps, request: GetAnyAutoTopUpRequest, call: ApiCall) {
@@ -91,18 +108,8 @@ export async function getAnyAutoTopUp(deps: Deps, request: GetAnyAutoTopUpReques
   return { autoTopup: viewAutoTopUp(await topUpsOf(deps).automatic.get(accountId)) };
 }
 
-export async function putAnyAutoTopUp(deps: Deps, request: PutAnyAutoTopUpRequest, call: ApiCall) {
-  const { automatic } = topUpsOf(deps);
-  const { accountId, reason } = request;
-  const change = { target: accountId, reason, details: detailsOfAutoTopUp(request) };
-  const row = await makeLoggedChange(deps, call, change, (action) =>
-    automatic.put({ ...changeOf(request), accountId, returnUrl: "", action }),
-  );
-  return { autoTopup: viewAutoTopUp(row) };
-}
-
-/** The settings for the log of operators. */
-export function detailsOfAutoTopUp(request: PutAutoTopUpRequest | PutAnyAutoTopUpRequest) {
+/** The settings for the log. */
+function detailsOfAutoTopUp(request: PutRequest) {
   const { enabled, thresholdMicros, amountMicros, monthlyMaxMicros } = request;
   return {
     enabled: String(enabled),
@@ -114,7 +121,7 @@ export function detailsOfAutoTopUp(request: PutAutoTopUpRequest | PutAnyAutoTopU
   };
 }
 
-function changeOf(request: PutAutoTopUpRequest | PutAnyAutoTopUpRequest) {
+function changeOf(request: PutRequest) {
   const { thresholdMicros, amountMicros, monthlyMaxMicros } = request;
   return {
     isEnabled: request.enabled,
@@ -199,5 +206,5 @@ export const topUpService = defineService(TopUpService, {
   getTopUp,
   listTopUps,
   getAutoTopUp,
-  putAutoTopUp,
+  putAutoTopUp: (deps, request, call) => putAutoTopUp(deps, call.key.accountId, request, call),
 });

@@ -2,12 +2,9 @@ import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import { type FieldMask, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type {
   CreateWebhookRequest as CreateAnyWebhookRequest,
-  DeleteWebhookRequest as DeleteAnyWebhookRequest,
   ListDeliveriesRequest as ListAllDeliveriesRequest,
   ListWebhooksRequest as ListAllWebhooksRequest,
   RedeliverRequest as RedeliverAnyRequest,
-  RotateWebhookRequest as RotateAnyWebhookRequest,
-  TestWebhookRequest as TestAnyWebhookRequest,
   UpdateWebhookRequest as UpdateAnyWebhookRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import {
@@ -21,6 +18,7 @@ import {
 import { DomainError } from "../domain/errors.ts";
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
+import type { Action } from "../store/action.ts";
 import {
   createWebhook as createRow,
   type DeliveryRow,
@@ -32,7 +30,6 @@ import {
   redeliver as redeliverRows,
   rotateWebhook as rotateRow,
   updateWebhook as updateRow,
-  type WebhookActor,
   type WebhookChanges,
   type WebhookRow,
   webhookToTest,
@@ -40,34 +37,58 @@ import {
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { checkEventType } from "./event-service.ts";
 import { accountIdToChange, accountIdToRead } from "./named-account.ts";
-import { makeLoggedChange } from "./operator-action.ts";
+import { makeLoggedChange, type WithReason } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 
-/** An empty account is that of operators, whose webhooks receive the events of all accounts. */
-async function create(
+/** An empty account is that of operators, whose webhooks receive the events of all accounts. The log has no address, which may contain a token. */
+async function createWebhook(
   deps: Deps,
   accountId: string,
-  request: CreateWebhookRequest | CreateAnyWebhookRequest,
-  actor: WebhookActor,
+  request: (CreateWebhookRequest | CreateAnyWebhookRequest) & WithReason,
+  call: ApiCall,
 ) {
-  const { description } = request;
-  const id = deps.ids.webhook(accountId === "" ? LANE_COUNT : laneOfId(accountId));
-  const row = await createRow(deps.database, actor, accountId, {
-    id,
-    url: urlOf(deps, id, request.url),
-    types: typesOf(request.types),
-    description,
+  const { description, types, reason } = request;
+  return await makeLoggedChange(deps, call, { target: accountId, reason, details: detailsOf(request) }, async (action) => {
+    const id = deps.ids.webhook(accountId === "" ? LANE_COUNT : laneOfId(accountId));
+    const row = await createRow(deps.database, action, accountId, {
+      id,
+      url: urlOf(deps, id, request.url),
+      types: typesOf(types),
+      description,
+    });
+    return viewWithSecret(row);
   });
+}
+
+function detailsOf({ types, description }: CreateWebhookRequest | CreateAnyWebhookRequest) {
+  return { types: types.join(","), description };
+}
+
+type OfWebhook = WithReason & { readonly webhookId: string };
+
+async function deleteWebhook(deps: Deps, { webhookId, reason }: OfWebhook, call: ApiCall) {
+  await makeLoggedChange(deps, call, { target: webhookId, reason }, (action) => deleteRow(deps.database, action, webhookId));
+  return {};
+}
+
+type RotateRequest = OfWebhook & { readonly overlapSeconds: number };
+
+async function rotateWebhook(deps: Deps, { webhookId, overlapSeconds, reason }: RotateRequest, call: ApiCall) {
+  const change = { target: webhookId, reason, details: { overlap_seconds: overlapSeconds } };
+  const row = await makeLoggedChange(deps, call, change, (action) => rotateRow(deps.database, action, webhookId, overlapSeconds));
   return viewWithSecret(row);
 }
 
 /** Operators see the first characters of the answer. Others would read with it what only the server reaches. */
 const MAX_TEST_ANSWER = 200;
 
-async function test(deps: Deps, actor: WebhookActor, id: string, call: ApiCall, maxAnswer = 0) {
-  const webhook = await webhookToTest(deps.database, actor, id);
-  const { status = 0, latencyMs, error, answer } = await deps.deliverer.test(id, webhook, call.requestId);
-  return { outcome: { status, latencyMs, error, answer: [...answer].slice(0, maxAnswer).join("") } };
+async function testWebhook(deps: Deps, { webhookId, reason }: OfWebhook, call: ApiCall) {
+  return await makeLoggedChange(deps, call, { target: webhookId, reason }, async (action) => {
+    const webhook = await webhookToTest(deps.database, action, webhookId);
+    const { status = 0, latencyMs, error, answer } = await deps.deliverer.test(webhookId, webhook, call.requestId);
+    const maxAnswer = action.actor.accountId === undefined ? MAX_TEST_ANSWER : 0;
+    return { outcome: { status, latencyMs, error, answer: [...answer].slice(0, maxAnswer).join("") } };
+  });
 }
 
 async function listDeliveries(deps: Deps, accountId: string, request: ListDeliveriesRequest | ListAllDeliveriesRequest) {
@@ -78,10 +99,10 @@ async function listDeliveries(deps: Deps, accountId: string, request: ListDelive
   return { deliveries: rows.map(viewDelivery), nextPageToken };
 }
 
-async function redeliver(deps: Deps, actor: WebhookActor, request: RedeliverRequest | RedeliverAnyRequest) {
-  const webhook = await getRow(deps.database, actor.accountId ?? "", request.webhookId);
+async function redeliver(deps: Deps, action: Action, request: RedeliverRequest | RedeliverAnyRequest) {
+  const webhook = await getRow(deps.database, action.actor.accountId ?? "", request.webhookId);
   if (webhook.state === "disabled") throw new DomainError("webhook_disabled");
-  return await redeliverRows(deps.database, actor, webhook, redeliveryOf(request));
+  return await redeliverRows(deps.database, action, webhook, redeliveryOf(request));
 }
 
 function redeliveryOf(request: RedeliverRequest | RedeliverAnyRequest): Redelivery {
@@ -180,40 +201,38 @@ function viewDelivery(row: DeliveryRow): MessageInitShape<typeof DeliverySchema>
 }
 
 export const webhookService = defineService(WebhookService, {
-  createWebhook: (deps, request, call) => create(deps, call.key.accountId, request, actorOf(call)),
+  createWebhook: (deps, request, call) => createWebhook(deps, call.key.accountId, request, call),
   listWebhooks: async ({ database }, _request, { key }) => ({
     webhooks: (await listRows(database, key.accountId)).map(viewWebhook),
   }),
   getWebhook: async ({ database }, { webhookId }, { key }) => ({
     webhook: viewWebhook(await getRow(database, key.accountId, webhookId)),
   }),
-  updateWebhook: async (deps, request, call) => ({
-    webhook: viewWebhook(await updateRow(deps.database, actorOf(call), request.webhookId, changesOf(deps, request))),
-  }),
-  deleteWebhook: async ({ database }, { webhookId }, call) => {
-    await deleteRow(database, actorOf(call), webhookId);
-    return {};
+  updateWebhook: async (deps, request, call) => {
+    const { webhookId, state } = request;
+    const row = await makeLoggedChange(deps, call, { target: webhookId, details: { state } }, (action) =>
+      updateRow(deps.database, action, webhookId, changesOf(deps, request)),
+    );
+    return { webhook: viewWebhook(row) };
   },
-  rotateWebhook: async ({ database }, { webhookId, overlapSeconds }, call) =>
-    viewWithSecret(await rotateRow(database, actorOf(call), webhookId, overlapSeconds)),
-  testWebhook: (deps, { webhookId }, call) => test(deps, actorOf(call), webhookId, call),
+  deleteWebhook,
+  rotateWebhook,
+  testWebhook,
   listDeliveries: (deps, request, { key }) => listDeliveries(deps, key.accountId, request),
-  redeliver: (deps, request, call) => redeliver(deps, actorOf(call), request),
+  redeliver: (deps, request, call) => {
+    const { webhookId, eventId } = request;
+    const change = { target: webhookId, details: { event_id: eventId } };
+    return makeLoggedChange(deps, call, change, (action) => redeliver(deps, action, request));
+  },
 });
 
-function actorOf({ key: { accountId }, action }: ApiCall): WebhookActor {
-  return { accountId, action };
-}
-
-/** The same for operators, who may act on all webhooks. The log has no address, which may contain a token. */
+/** What differs for operators, who may act on all webhooks. */
 export const webhooksOfOperators = {
   createWebhook: async (deps: Deps, request: CreateAnyWebhookRequest, call: ApiCall) => {
     const { reason } = request;
-    const details = { types: request.types.join(","), description: request.description };
-    const accountId = request.accountId === "" ? "" : await accountIdToChange(deps, call, request.accountId, { reason, details });
-    return await makeLoggedChange(deps, call, { target: accountId, reason, details }, (action) =>
-      create(deps, accountId, request, { action }),
-    );
+    const change = { reason, details: detailsOf(request) };
+    const accountId = request.accountId === "" ? "" : await accountIdToChange(deps, call, request.accountId, change);
+    return await createWebhook(deps, accountId, request, call);
   },
   listWebhooks: async (deps: Deps, { accountId }: ListAllWebhooksRequest, call: ApiCall) => {
     const id = await accountIdToRead(deps, call, accountId);
@@ -224,28 +243,13 @@ export const webhooksOfOperators = {
     const changes = changesOf(deps, request);
     const details = { fields: Object.keys(changes).join(","), state: changes.state };
     const row = await makeLoggedChange(deps, call, { target: webhookId, reason, details }, (action) =>
-      updateRow(deps.database, { action }, webhookId, changes),
+      updateRow(deps.database, action, webhookId, changes),
     );
     return { webhook: viewWebhook(row) };
   },
-  deleteWebhook: async (deps: Deps, { webhookId, reason }: DeleteAnyWebhookRequest, call: ApiCall) => {
-    await makeLoggedChange(deps, call, { target: webhookId, reason }, (action) =>
-      deleteRow(deps.database, { action }, webhookId),
-    );
-    return {};
-  },
-  rotateWebhook: async (deps: Deps, request: RotateAnyWebhookRequest, call: ApiCall) => {
-    const { webhookId, overlapSeconds, reason } = request;
-    const change = { target: webhookId, reason, details: { overlap_seconds: overlapSeconds } };
-    const row = await makeLoggedChange(deps, call, change, (action) =>
-      rotateRow(deps.database, { action }, webhookId, overlapSeconds),
-    );
-    return viewWithSecret(row);
-  },
-  testWebhook: async (deps: Deps, { webhookId, reason }: TestAnyWebhookRequest, call: ApiCall) =>
-    await makeLoggedChange(deps, call, { target: webhookId, reason }, (action) =>
-      test(deps, { action }, webhookId, call, MAX_TEST_ANSWER),
-    ),
+  deleteWebhook,
+  rotateWebhook,
+  testWebhook,
   listDeliveries: (deps: Deps, request: ListAllDeliveriesRequest) => listDeliveries(deps, "", request),
   redeliver: async (deps: Deps, request: RedeliverAnyRequest, call: ApiCall) => {
     const { webhookId, eventId, from, to, reason } = request;
@@ -255,7 +259,7 @@ export const webhooksOfOperators = {
       to: dateOf("to", to)?.toISOString(),
     };
     return await makeLoggedChange(deps, call, { target: webhookId, reason, details }, (action) =>
-      redeliver(deps, { action }, request),
+      redeliver(deps, action, request),
     );
   },
 };

@@ -12,6 +12,7 @@ import { ModelsError } from "../models/problems.ts";
 import { readModels } from "../models/read-models.ts";
 import { Polling } from "../payments/polling.ts";
 import type { PaymentProvider } from "../payments/provider.ts";
+import { SimulatedPayments } from "../payments/simulated-payments.ts";
 import { StripePayments } from "../payments/stripe/stripe-payments.ts";
 import { ALERT_REASONS, TopUps } from "../payments/top-ups.ts";
 import type { Listener } from "../server/http/listener.ts";
@@ -24,6 +25,7 @@ import { type FailedCall, FailureRecorder } from "../store/failures.ts";
 import { registerPrices } from "../store/prices.ts";
 import { RELEASE } from "../store/schema/release.ts";
 import { readHoldFigures } from "../store/service-figures.ts";
+import { findTopUp } from "../store/top-ups.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
 import type { RecordAttempt, Telemetry } from "../telemetry/telemetry.ts";
@@ -172,6 +174,7 @@ function createDeps({ config, log, catalog }: ComponentsOptions, { metrics, mete
   return {
     ...others,
     topUps: payments?.topUps,
+    simulatedTopUps: payments || !config.allowsDemoOwner ? undefined : createSimulatedTopUps(config, others),
     priceLists: metering.priceLists,
     catalog,
     eventsDays: config.eventsDays,
@@ -229,6 +232,19 @@ function createPayments(
   });
   const onFailure = (error: unknown) => log.warn({ err: error }, "looking up payments failed");
   return { provider, topUps, polling: new Polling({ topUps, database, onFailure }) };
+}
+
+/** The payments of the owner of the demo account, in which no money moves. */
+function createSimulatedTopUps(config: Config, { database, ids }: Pick<Deps, "database" | "ids">): TopUps {
+  return new TopUps({
+    database,
+    ids,
+    provider: new SimulatedPayments((id) => findTopUp(database, id)),
+    ...config.simulatedAmounts,
+    returnUrl: `${config.publicUrl}/account#/payments`,
+    now: Date.now,
+    onAlert: () => undefined,
+  });
 }
 
 /** What tells customers about events. */

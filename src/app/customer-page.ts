@@ -81,7 +81,6 @@ export function createCustomerPage({ config, deps, meter, log, failures, serveMe
     meter,
     signUp: config.signUp,
     now: Date.now,
-    simulatedTopUps: demo?.topUps,
   });
   const methods = rpcMethods([bound], { policies: memberPoliciesOf([service]), maxBodyBytes: SMALL_BODY_BYTES });
   const signIn =

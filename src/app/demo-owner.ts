@@ -4,14 +4,11 @@ import { fingerprintOf, generateSessionToken } from "../domain/credentials.ts";
 import { DEMO_OWNER } from "../domain/demo-owner.ts";
 import { DomainError } from "../domain/errors.ts";
 import { isLoopbackHost } from "../domain/network.ts";
-import { SimulatedPayments } from "../payments/simulated-payments.ts";
-import { TopUps } from "../payments/top-ups.ts";
 import { type Credentials, credentialsOf } from "../server/call.ts";
 import { hostsOf } from "../server/credentials/session-authentication.ts";
 import { sendError } from "../server/errors/http-error.ts";
 import { type ServePath, sendJson } from "../server/http/message.ts";
 import { consolePages } from "../server/pages/console-pages.ts";
-import { findTopUp } from "../store/top-ups.ts";
 import { isDemoOwnerOffered } from "./seed-demo.ts";
 import type { Config } from "./settings/config.ts";
 
@@ -66,17 +63,5 @@ export function createDemoOwner(options: DemoOwnerOptions) {
   const [offering, plain] = [pageOf(true), pageOf(false)];
   const page: ServePath = (request, response, requestId) =>
     (isOffered(credentialsOf(request)) ? offering : plain)?.(request, response, requestId);
-  return { isOffered, page, signIn, topUps: deps.topUps ? undefined : simulatedTopUps(config, deps) };
-}
-
-function simulatedTopUps(config: Config, { database, ids }: Pick<Deps, "database" | "ids">): TopUps {
-  return new TopUps({
-    database,
-    ids,
-    provider: new SimulatedPayments((id) => findTopUp(database, id)),
-    ...config.simulatedAmounts,
-    returnUrl: `${config.publicUrl}/account#/payments`,
-    now: Date.now,
-    onAlert: () => undefined,
-  });
+  return { isOffered, page, signIn };
 }

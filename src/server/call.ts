@@ -140,8 +140,6 @@ export abstract class Call<Method extends ServedMethod = ServedMethod> implement
   message: Message | undefined = undefined;
   /** The response of a unary method, or its promise, or the responses of a stream. */
   result: unknown = undefined;
-  /** The change as services make it. */
-  #action: Action | undefined = undefined;
   /** For the log line: the model and the generation of a metered call, and what an operator changes. */
   model: string | undefined = undefined;
   generation: StartedGeneration | undefined = undefined;
@@ -191,12 +189,11 @@ export abstract class Call<Method extends ServedMethod = ServedMethod> implement
   }
 
   get action(): Action {
-    this.#action ??= actionOf(this.actor, this.methodName, this.requestId, {});
-    return this.#action;
+    return actionOf(this.actor, this.methodName, this.requestId, {});
   }
 
-  set action(action: Action) {
-    this.#action = action;
+  get isLogged(): boolean {
+    return this.policy.logged;
   }
 
   get methodName(): string {

@@ -49,9 +49,6 @@ export type DeliveryRow = {
   data: string;
 };
 
-/** Who acts on webhooks: a key or a member on those of the account, or an operator on all. */
-export type WebhookActor = { readonly accountId?: string; readonly action: Action };
-
 /** What a request can change, by the names in the database. */
 export type WebhookChanges = {
   readonly url?: string;
@@ -74,14 +71,18 @@ function cellOf(database: Cells, lane: Lane): FunctionCaller {
   return lane === LANE_COUNT ? database.home : database.at(lane);
 }
 
-/** Calls a function that changes a webhook. Those of operators are copied to the other cells. */
+/**
+ * Calls a function that changes a webhook: keys and members change those of their account, operators all. Those of operators are copied to
+ * the other cells.
+ */
 async function changeWebhook<Row>(
   database: Cells,
   name: string,
-  { accountId = "", action }: WebhookActor,
+  action: Action,
   id: string,
   ...parameters: (string | number)[]
 ): Promise<Row> {
+  const { accountId = "" } = action.actor;
   const lane = accountId === "" ? laneOf(id) : laneOfId(accountId);
   const rows = await change<Row>(database, lane, action, name, lane, accountId, id, ...parameters);
   if (lane === LANE_COUNT) await database.share();
@@ -91,7 +92,7 @@ async function changeWebhook<Row>(
 /** @param accountId empty for a webhook of operators */
 export async function createWebhook(
   database: Cells,
-  { action }: WebhookActor,
+  action: Action,
   accountId: string,
   webhook: Pick<WebhookRow, "id" | "url" | "description"> & { readonly types: readonly string[] },
 ): Promise<WebhookRow> {
@@ -128,22 +129,22 @@ export async function getWebhook(database: Cells, accountId: string, id: string)
   return row;
 }
 
-export function updateWebhook(database: Cells, actor: WebhookActor, id: string, changes: WebhookChanges): Promise<WebhookRow> {
-  return changeWebhook(database, "update_webhook", actor, id, JSON.stringify(changes));
+export function updateWebhook(database: Cells, action: Action, id: string, changes: WebhookChanges): Promise<WebhookRow> {
+  return changeWebhook(database, "update_webhook", action, id, JSON.stringify(changes));
 }
 
-export async function deleteWebhook(database: Cells, actor: WebhookActor, id: string): Promise<void> {
-  await changeWebhook(database, "delete_webhook", actor, id);
+export async function deleteWebhook(database: Cells, action: Action, id: string): Promise<void> {
+  await changeWebhook(database, "delete_webhook", action, id);
 }
 
-export function rotateWebhook(database: Cells, actor: WebhookActor, id: string, overlapSeconds: number): Promise<WebhookRow> {
-  return changeWebhook(database, "rotate_webhook", actor, id, overlapSeconds);
+export function rotateWebhook(database: Cells, action: Action, id: string, overlapSeconds: number): Promise<WebhookRow> {
+  return changeWebhook(database, "rotate_webhook", action, id, overlapSeconds);
 }
 
 export type WebhookToTest = { readonly account_id: string; readonly url: string; readonly secrets: string };
 
-export function webhookToTest(database: Cells, actor: WebhookActor, id: string): Promise<WebhookToTest> {
-  return changeWebhook(database, "webhook_to_test", actor, id);
+export function webhookToTest(database: Cells, action: Action, id: string): Promise<WebhookToTest> {
+  return changeWebhook(database, "webhook_to_test", action, id);
 }
 
 /**
@@ -180,7 +181,7 @@ export type Redelivery = { readonly eventId: string } | { readonly from: Date | 
 /** Returns the number of events, and whether there may be more of that time. */
 export async function redeliver(
   database: Cells,
-  { action }: WebhookActor,
+  action: Action,
   { id, account_id: accountId, types }: WebhookRow,
   redelivery: Redelivery,
 ): Promise<{ events: number; hasMore: boolean }> {
