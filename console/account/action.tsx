@@ -1,11 +1,11 @@
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import { PermittedButton, type PermittedButtonProps } from "../shared/permitted-button.tsx";
-import type { PageMethod, Viewer } from "./viewer.ts";
+import type { MemberMethod, Viewer } from "./viewer.ts";
 
 type ActionProps = Omit<PermittedButtonProps, "refusal"> & {
   readonly viewer: Viewer;
   /** The method that the action calls. */
-  readonly method: PageMethod;
+  readonly method: MemberMethod;
   /** The key that the action changes. */
   readonly apiKey?: ApiKey | undefined;
 };

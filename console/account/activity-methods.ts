@@ -1,5 +1,5 @@
-import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
-import { changesOf, methodOptions } from "../shared/method-text.ts";
+import { LOGGED_METHODS } from "../shared/member-methods.ts";
+import { methodOptions } from "../shared/method-text.ts";
 
 /** What only operators change of an account. The page does not contain their service. */
 const OPERATOR_METHODS = [
@@ -19,4 +19,4 @@ const OPERATOR_METHODS = [
 ];
 
 /** The methods that can be in the activity of an account, with their texts. */
-export const ACTIVITY_METHODS = methodOptions([...changesOf([AccountService]), ...OPERATOR_METHODS]);
+export const ACTIVITY_METHODS = methodOptions([...LOGGED_METHODS, ...OPERATOR_METHODS]);

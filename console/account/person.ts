@@ -17,7 +17,7 @@ const LINK = "vx.link";
 const ACCOUNT = "vx.account";
 
 /**
- * The calls of a person: the service of the page has methods with the names of those of vx.v1, with the same messages. The
+ * The calls of a person: those of vx.v1 have paths below that of the page's service, because browsers send the cookie only there. The
  * account is undefined for methods of the person alone. `onMissing` is called when something was not found, which can be the account.
  */
 export function personTransport(
@@ -27,7 +27,8 @@ export function personTransport(
 ): Transport {
   const route: Interceptor = (next) => async (request) => {
     if (accountId !== undefined) request.header.set("x-vx-account", accountId);
-    const url = `${location.origin}/${PageService.typeName}/${request.method.name}`;
+    const isOwn = request.service === PageService;
+    const url = isOwn ? request.url : `${location.origin}/${PageService.typeName}${new URL(request.url).pathname}`;
     try {
       return await next({ ...request, url } as typeof request);
     } catch (error) {

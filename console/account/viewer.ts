@@ -20,10 +20,11 @@ import { UsageService } from "../../gen/vx/v1/usage_pb.js";
 import { WebhookService } from "../../gen/vx/v1/webhook_pb.js";
 import { coversRole, type MemberRole, SCOPES_OF_ROLE } from "../../src/domain/member.ts";
 import { SCOPES, type Scope } from "../../src/domain/scope.ts";
+import { MEMBER_METHODS } from "../shared/member-methods.ts";
 import { PRODUCT } from "../shared/product.ts";
 import type { UsageSource } from "../shared/usage.ts";
 
-export type PageMethod = keyof typeof PageService.method;
+export type MemberMethod = keyof typeof MEMBER_METHODS;
 
 /** A person who works with an account. */
 export type Membership = { readonly person: GetSessionResponse; readonly account: AccountOfPerson };
@@ -38,7 +39,7 @@ export type Viewer = {
   /** At the time of the sign-in. Undefined for keys without the scope "read". */
   readonly account: GetAccountResponse | undefined;
   /** Why the member's role does not allow a method. Keys get the refusal from the server. */
-  readonly refusalOf: (method: PageMethod) => string | undefined;
+  readonly refusalOf: (method: MemberMethod) => string | undefined;
   /** Why the member's role does not allow to change the key, which has scopes that the role does not cover. */
   readonly refusalOfKey: (apiKey: ApiKey) => string | undefined;
   /** The scopes that a new key can get. Keys get the refusal of others from the server. */
@@ -93,7 +94,7 @@ export async function openAccount(transport: Transport, membership: Membership):
   const clients = clientsOf(transport);
   const { id, role } = membership.account;
   const isOperator = membership.person.operator !== "";
-  const refusalOf = (method: PageMethod) => refusalOfRole(role, isOperator, method);
+  const refusalOf = (method: MemberMethod) => refusalOfRole(role, isOperator, method);
   return {
     ...clients,
     id,
@@ -144,8 +145,8 @@ const NEEDED_ROLES: Partial<Record<RoleNumber, MemberRole>> = {
   [RoleNumber.OWNER]: "owner",
 };
 
-function refusalOfRole(role: string, isOperator: boolean, method: PageMethod): string | undefined {
-  const needed = NEEDED_ROLES[getOption(PageService.method[method], policy).member?.role ?? RoleNumber.UNSPECIFIED];
+function refusalOfRole(role: string, isOperator: boolean, method: MemberMethod): string | undefined {
+  const needed = NEEDED_ROLES[getOption(MEMBER_METHODS[method], policy).member?.role ?? RoleNumber.UNSPECIFIED];
   if (needed === undefined || coversRole(role as MemberRole, needed)) return undefined;
   if (isOperator) return "You view this page as an operator: you cannot change anything here.";
   const roles = needed === "owner" ? "the role “owner”" : `the role “${needed}” or “owner”`;

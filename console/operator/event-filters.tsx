@@ -1,6 +1,6 @@
-import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { DayFilters, type FilterValues, filterValuesOf, SelectFilter } from "../shared/filter-fields.tsx";
+import { LOGGED_METHODS } from "../shared/member-methods.ts";
 import { changesOf, methodOptions } from "../shared/method-text.ts";
 import { useQuery } from "../shared/use-query.ts";
 import { AccountFilter } from "./account-filter.tsx";
@@ -14,7 +14,7 @@ export function eventFilterOf(params: URLSearchParams): EventFilter {
   return filterValuesOf(params, NAMES);
 }
 
-const METHODS = methodOptions([...changesOf([AdminService, AccountService]), "SignIn", "SignOut"]);
+const METHODS = methodOptions([...changesOf(AdminService), ...LOGGED_METHODS, "SignIn", "SignOut"]);
 
 type Option = readonly [value: string, text: string];
 

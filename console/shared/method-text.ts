@@ -1,10 +1,8 @@
 import { capitalized } from "./capitalized.ts";
 
-/** The methods among these that the log can have. Pages of the payment provider, simulated payments and ended sessions are not in it. */
-export function changesOf(services: readonly { readonly methods: readonly { readonly name: string }[] }[]) {
-  return services
-    .flatMap(({ methods }) => methods.map(({ name }) => name))
-    .filter((name) => !/^(Get|List|Search|Count|Audit|Export|Watch|EndSession|CreateBillingPage|PaySimulated)/.test(name));
+/** The methods of operators that the log can have. */
+export function changesOf({ methods }: { readonly methods: readonly { readonly name: string }[] }) {
+  return methods.map(({ name }) => name).filter((name) => !/^(Get|List|Search|Count|Audit|Export)/.test(name));
 }
 
 /** Options of a filter by these methods, in the order of their texts. */

@@ -30,22 +30,15 @@ import {
 } from "../store/members.ts";
 import { listOperatorEvents } from "../store/operator-log.ts";
 import { getTopUp } from "../store/top-ups.ts";
-import { accountService } from "./account-service.ts";
-import { type ApiCall, type Deps, defineService, type Member, type ServiceDeps } from "./define-service.ts";
-import { eventService } from "./event-service.ts";
-import { failureService } from "./failure-service.ts";
-import { keyService, newKey } from "./key-service.ts";
-import { ledgerService } from "./ledger-service.ts";
-import { limitChangeOf, limitService, limitToSet } from "./limit-service.ts";
+import { type ApiCall, type Deps, defineService, type Member } from "./define-service.ts";
+import { newKey } from "./key-service.ts";
+import { limitChangeOf, limitToSet } from "./limit-service.ts";
 import { createInvitation, removeMember, viewInvitation, viewMember } from "./manage-members.ts";
-import { modelService } from "./model-service.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
-import { statementService, viewStatement } from "./statement-service.ts";
-import { createBillingPage, topUpService } from "./top-up-service.ts";
-import { usageService } from "./usage/service.ts";
+import { viewStatement } from "./statement-service.ts";
+import { createBillingPage } from "./top-up-service.ts";
 import { viewLimit } from "./views.ts";
-import { webhookService } from "./webhook-service.ts";
 
 /** Who may create an account by signing up, and what the account gets. */
 export type SignUp = {
@@ -58,8 +51,8 @@ export type SignUp = {
   readonly domains: readonly string[];
 };
 
-/** The dependencies of the customer page. */
-export type PageDeps = ServiceDeps & {
+/** The dependencies of the service of the customer page. */
+export type PageDeps = Deps & {
   readonly signUp: SignUp;
   readonly now: () => number;
 };
@@ -163,7 +156,6 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     return { activity, nextPageToken };
   },
 
-  listLimits: limitService.methods.listLimits,
   setLimit: async (deps, { limit }, call) => {
     const owner = { kind: "account", id: call.key.accountId } as const;
     const toSet = limitToSet(deps, limit, "limit");
@@ -179,30 +171,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     return {};
   },
 
-  getKey: keyService.methods.getKey,
-  listKeys: keyService.methods.listKeys,
-  createKey: keyService.methods.createKey,
   createPlaygroundKey,
-  updateKey: keyService.methods.updateKey,
-  rotateKey: keyService.methods.rotateKey,
-  revokeKey: keyService.methods.revokeKey,
-
-  getAccount: accountService.methods.getAccount,
-  updateAccount: accountService.methods.updateAccount,
-  listModels: modelService.methods.listModels,
-  listEntries: ledgerService.methods.listEntries,
-  getGeneration: ledgerService.methods.getGeneration,
-  getUsage: usageService.methods.getUsage,
-  getStatement: statementService.methods.getStatement,
-  listEvents: eventService.methods.listEvents,
-  watchEvents: eventService.methods.watchEvents,
-
-  listFailures: failureService.methods.listFailures,
-  countFailures: failureService.methods.countFailures,
-
-  createTopUp: topUpService.methods.createTopUp,
-  getTopUp: topUpService.methods.getTopUp,
-  listTopUps: topUpService.methods.listTopUps,
   paySimulatedTopUp: async ({ database, simulatedTopUps }, { id }, { key, member }) => {
     if (!member.isDemoOwner || !simulatedTopUps) throw new DomainError("payments_not_configured");
     // Refuses the top-up of another account.
@@ -210,19 +179,7 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     await simulatedTopUps.handle({ id, type: "simulated", topUpId: id, ...simulatedPaymentOf(id) });
     return {};
   },
-  getAutoTopUp: topUpService.methods.getAutoTopUp,
-  putAutoTopUp: topUpService.methods.putAutoTopUp,
   createBillingPage,
-
-  getWebhook: webhookService.methods.getWebhook,
-  listWebhooks: webhookService.methods.listWebhooks,
-  listDeliveries: webhookService.methods.listDeliveries,
-  createWebhook: webhookService.methods.createWebhook,
-  updateWebhook: webhookService.methods.updateWebhook,
-  deleteWebhook: webhookService.methods.deleteWebhook,
-  rotateWebhook: webhookService.methods.rotateWebhook,
-  testWebhook: webhookService.methods.testWebhook,
-  redeliver: webhookService.methods.redeliver,
 });
 
 function ofAccount({ key: { accountId } }: ApiCall) {

@@ -83,7 +83,10 @@ export function defineService<
   return { service, unknownFields: members ? "ignore" : "refuse", members, methods };
 }
 
-/** The service with its dependencies, as servers serve it. */
+/** A service with its dependencies, as servers serve it. */
+export type BoundService = ReturnType<typeof withDeps>;
+
+/** The service with its dependencies. */
 export function withDeps<Needs extends Pick<Deps, "catalog">>(
   { service, unknownFields, members, methods }: ServiceDefinition<Needs>,
   deps: Needs,

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { accountPageService } from "../api/account-page-service.ts";
-import { type Deps, withDeps } from "../api/define-service.ts";
+import { type BoundService, type Deps, withDeps } from "../api/define-service.ts";
 import { actionOf, recordRefusal } from "../api/operator-action.ts";
-import type { Meter } from "../billing/meter.ts";
 import { CallRate } from "../domain/call-rate.ts";
 import { fingerprintOf, generateSessionToken, isWellFormedSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
@@ -38,14 +38,15 @@ const MAX_CALLS_PER_MINUTE = 600;
 type CustomerPageOptions = {
   readonly config: Config;
   readonly deps: Deps;
-  readonly meter: Meter;
+  /** The developer API: members call the methods whose policy says so. */
+  readonly services: readonly BoundService[];
   readonly log: Log;
   readonly failures: FailedAuthentications;
   readonly serveMembers: (authentication: MemberAuthentication) => Serve;
 };
 
 /** What the customer page needs besides its files: its service, and the paths that start sessions. */
-export function createCustomerPage({ config, deps, meter, log, failures, serveMembers }: CustomerPageOptions) {
+export function createCustomerPage({ config, deps, services, log, failures, serveMembers }: CustomerPageOptions) {
   const { database, ids } = deps;
   const isSecure = config.publicUrl.startsWith("https:");
   const url = config.isPublicUrlSet ? config.publicUrl : undefined;
@@ -76,13 +77,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, serveMe
     logRefusal: (call, actor, error) => recordRefusal(deps, actionOf(actor, call.method.name, call.requestId, {}), error),
   });
   prepareValidation([service]);
-  const bound = withDeps(accountPageService, {
-    ...deps,
-    meter,
-    signUp: config.signUp,
-    now: Date.now,
-  });
-  const methods = rpcMethods([bound], { policies: memberPoliciesOf([service]), maxBodyBytes: SMALL_BODY_BYTES });
+  const own = withDeps(accountPageService, { ...deps, signUp: config.signUp, now: Date.now });
   const signIn =
     config.customerOidc &&
     ({
@@ -100,7 +95,7 @@ export function createCustomerPage({ config, deps, meter, log, failures, serveMe
     } satisfies Parameters<typeof signInPages>[0]);
 
   return {
-    rpcs: connectRpcs(serve, methods),
+    rpcs: memberRpcs(serve, own, services),
     pages: new Map<string, ServePath>([
       ...(signIn ? signInPages(signIn) : []),
       ...(demo ? [["/account", demo.page] as const] : []),
@@ -110,6 +105,19 @@ export function createCustomerPage({ config, deps, meter, log, failures, serveMe
       ...(demo ? [["/account/auth/demo", demo.signIn] as const] : []),
     ]),
   };
+}
+
+/** The methods that members may call, all under the path of the page's service: browsers send the cookie of a session to no other. */
+function memberRpcs(serve: Serve, own: BoundService, others: readonly BoundService[]): Map<string, ServePath> {
+  const services = [own, ...others];
+  const policies = memberPoliciesOf(services.map(({ service }) => service));
+  const allowed = services.map(({ service, methods }) => ({
+    service,
+    methods: Object.fromEntries(Object.entries(methods).filter(([name]) => policies.has(service.method[name] as DescMethod))),
+  }));
+  const start = `/${own.service.typeName}`;
+  const rpcs = connectRpcs(serve, rpcMethods(allowed, { policies, maxBodyBytes: SMALL_BODY_BYTES }));
+  return new Map([...rpcs].map(([path, servePath]) => [path.startsWith(`${start}/`) ? path : start + path, servePath]));
 }
 
 type ViewLinksOptions = Pick<CustomerPageOptions, "failures"> & {

@@ -134,6 +134,7 @@ export function createPublicServer(options: PublicServerOptions): Listener {
   const methods = rpcMethods(rpcServices, limits);
   const customers = createCustomerPage({
     ...options,
+    services,
     failures,
     serveMembers: (authentication) => compose(chainOfMembers({ ...components, ...authentication })),
   });

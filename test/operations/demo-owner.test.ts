@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/app/settings/config.ts";
 import { type LaunchedApp, launchTestApp } from "../support/app.ts";
+import { memberPath } from "../support/customer.ts";
 import { createDataFolder } from "../support/data-folder.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { createModelsFile } from "../support/models.ts";
@@ -11,7 +12,6 @@ import { startHere, useDataFolder } from "./server-process.ts";
 
 useDataFolder();
 
-const SERVICE = "/vx.account.v1.AccountService/";
 type Headers = Record<string, string>;
 
 /** The headers that a page of the server itself sends. */
@@ -27,7 +27,7 @@ async function signIn(url: string, headers: Headers = {}) {
 async function call(url: string, cookie: string, method: string, request: object = {}, headers: Headers = {}) {
   const connect = { "content-type": "application/json", "connect-protocol-version": "1" };
   const answer = await sendHttp1(url, {
-    path: SERVICE + method,
+    path: memberPath(method),
     headers: { ...own(url), ...connect, cookie, ...headers },
     body: JSON.stringify(request),
   });

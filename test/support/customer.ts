@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { expect, vi } from "vitest";
 import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
+import { developerServices } from "../../src/api/services.ts";
 import { fingerprintOf, generateSessionToken } from "../../src/domain/credentials.ts";
+import { memberPoliciesOf } from "../../src/rules/policy.ts";
 import { startTestApp, type TestApp } from "./app.ts";
 import { BrowserJar } from "./browser-jar.ts";
 import type { TestDatabase } from "./database.ts";
@@ -10,6 +12,23 @@ import { type Behaviour, CLIENT, IdentityProvider } from "./identity-provider.ts
 import { sendHttp1 } from "./raw.ts";
 import { started } from "./started.ts";
 import { typeIds } from "./type-ids.ts";
+
+/** What the sessions of the customer page may call, and what that needs. */
+export const memberPolicies = memberPoliciesOf([AccountService, ...developerServices]);
+export const memberMethods: readonly DescMethod[] = [...memberPolicies.keys()];
+
+/** The path of a method for sessions. */
+export function memberPathOf({ parent, name }: DescMethod): string {
+  const path = `/${parent.typeName}/${name}`;
+  return parent.typeName === AccountService.typeName ? path : `/${AccountService.typeName}${path}`;
+}
+
+/** The same of the only method with the name. */
+export function memberPath(name: string): string {
+  const method = memberMethods.find((one) => one.name === name);
+  if (!method) throw new Error(`sessions cannot call ${name}`);
+  return memberPathOf(method);
+}
 
 export type CustomerApp = TestApp & { readonly provider: IdentityProvider };
 
@@ -113,7 +132,7 @@ export class Customer {
     return person;
   }
 
-  /** The headers are those of the page itself, unless others are given. */
+  /** A method by its name, or a path. The headers are those of the page itself, unless others are given. */
   async send(method: string, body: string, accountId?: string, headers: Headers = {}) {
     const all: Headers = {
       "content-type": "application/json",
@@ -125,7 +144,7 @@ export class Customer {
       ...headers,
     };
     const sent = Object.entries(all).filter((header): header is [string, string] => header[1] !== undefined);
-    const path = `/${AccountService.typeName}/${method}`;
+    const path = method.startsWith("/") ? method : memberPath(method);
     const answer = await sendHttp1(this.#app.url, { path, headers: Object.fromEntries(sent), body });
     return { status: answer.status, headers: answer.headers, text: answer.body.toString() };
   }

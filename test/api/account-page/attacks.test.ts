@@ -1,12 +1,20 @@
 import { type DescMethod, type JsonObject, ScalarType } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { AccountService } from "../../../gen/vx/account/v1/account_pb.js";
 import { fingerprintOf } from "../../../src/domain/credentials.ts";
 import { LANE_COUNT } from "../../../src/domain/lane.ts";
 import { sendJson } from "../../rest/send-json.ts";
 import { startTestApp } from "../../support/app.ts";
 import { BrowserJar } from "../../support/browser-jar.ts";
-import { Customer, type CustomerApp, callbackOf, tokenOf, useCustomerApp } from "../../support/customer.ts";
+import {
+  Customer,
+  type CustomerApp,
+  callbackOf,
+  memberMethods,
+  memberPath,
+  memberPathOf,
+  tokenOf,
+  useCustomerApp,
+} from "../../support/customer.ts";
 import { dumpTables } from "../../support/database.ts";
 import { useOperator } from "../../support/fixtures.ts";
 import { CLIENT } from "../../support/identity-provider.ts";
@@ -18,8 +26,7 @@ const app = useCustomerApp({ ...SETTINGS, VX_LOG_LEVEL: "trace" });
 const operator = useOperator(app);
 /** Of an event that the tests do not cause: nothing is delivered. */
 const UNSENT = "account.suspended";
-const { methods } = AccountService;
-const unary = methods.filter(({ methodKind }) => methodKind === "unary");
+const unary = memberMethods.filter(({ methodKind }) => methodKind === "unary");
 
 const newOwner = () => Customer.signUp(app);
 
@@ -107,7 +114,7 @@ describe("requests that another page can cause", () => {
     expect(before.length).toBeGreaterThan(5);
     // The first method gets each content type with each change, every other method two of these pairs.
     const pairs = TYPES.flatMap((type) => CHANGES.map((change) => ({ "content-type": type, ...change })));
-    for (const [number, { name }] of methods.entries()) {
+    for (const [number, { name }] of memberMethods.entries()) {
       const own =
         number === 0 ? pairs : [pairs[(number * 9) % pairs.length], { ...pairs[number % pairs.length], ...CHANGES.at(-1) }];
       for (const headers of own)
@@ -119,10 +126,10 @@ describe("requests that another page can cause", () => {
   test("with a GET do nothing either", async () => {
     const { customer, accountId } = await newOwner();
     const headers = { cookie: customer.cookie, "x-vx-account": accountId, "sec-fetch-site": "cross-site" };
-    for (const { name } of methods) {
-      const path = `/${AccountService.typeName}/${name}?connect=v1&encoding=json&message=%7B%7D`;
+    for (const method of memberMethods) {
+      const path = `${memberPathOf(method)}?connect=v1&encoding=json&message=%7B%7D`;
       const { status } = await sendHttp1(app.url, { method: "GET", path, headers });
-      expect([name, status]).toEqual([name, expect.toBeOneOf([401, 405, 415])]);
+      expect([path, status]).toEqual([path, expect.toBeOneOf([401, 405, 415])]);
     }
   });
 
@@ -174,7 +181,7 @@ describe("a session", () => {
       };
       const headers = { ...page, "content-type": "application/connect+json" };
       const body = Buffer.from("\0\0\0\0\u0002{}");
-      return fetch(`${app.url}/${AccountService.typeName}/WatchEvents`, { method: "POST", headers, body });
+      return fetch(`${app.url}${memberPath("WatchEvents")}`, { method: "POST", headers, body });
     });
     await Promise.all(streams);
     await owner.do("RemoveMember", { personId: await removed.personId() }, accountId);

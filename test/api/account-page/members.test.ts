@@ -3,13 +3,11 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ACTIVITY_METHODS } from "../../../console/account/activity-methods.ts";
 import { changesOf } from "../../../console/shared/method-text.ts";
-import { AccountService } from "../../../gen/vx/account/v1/account_pb.js";
 import { AdminService } from "../../../gen/vx/admin/v1/admin_pb.js";
-import { developerServices } from "../../../src/api/services.ts";
 import { coversRole, type MemberRole } from "../../../src/domain/member.ts";
-import { memberPolicyOf, policyOf } from "../../../src/rules/policy.ts";
+import { policyOf } from "../../../src/rules/policy.ts";
 import { sendJson } from "../../rest/send-json.ts";
-import { Customer, tokenOf, untilWaiting, useCustomerApp } from "../../support/customer.ts";
+import { Customer, memberPolicies, tokenOf, untilWaiting, useCustomerApp } from "../../support/customer.ts";
 import { operatorOf, useOperator } from "../../support/fixtures.ts";
 import { bearer } from "../../support/protocols.ts";
 
@@ -33,8 +31,7 @@ describe("roles", () => {
     for (const role of ROLES) members.set(role, await owner.admit(role, accountId));
     const stranger = await newPerson();
     const seen = new Set<MemberRole>();
-    for (const method of AccountService.methods) {
-      const memberRole = memberPolicyOf(method)?.memberRole;
+    for (const [method, { memberRole }] of memberPolicies) {
       const isPersonal = memberRole === "person" || memberRole === undefined;
       if (isPersonal || method.methodKind !== "unary" || method.name === "LeaveAccount") continue;
       // The first method with this role is called with all roles, the others with this role and one that it does not cover.
@@ -50,22 +47,13 @@ describe("roles", () => {
     expect(seen).toEqual(new Set(ROLES));
   });
 
-  test("methods of the page have the policy of the methods of vx.v1 with their name", async () => {
-    const own = new Map(
-      developerServices
-        .filter(({ typeName }) => typeName.startsWith("vx.v1."))
-        .flatMap(({ methods }) => methods)
-        .map((method) => [method.name, method]),
+  test("what a suspended account may change is the same for keys and members", () => {
+    const changes = [...memberPolicies].filter(
+      ([{ parent }, { memberRole }]) => /^vx\.v1\./.test(parent.typeName) && memberRole !== "viewer",
     );
-    const twins = AccountService.methods.filter(({ name, input }) => own.get(name)?.input === input);
-    expect(twins.length).toBeGreaterThan(25);
-    for (const method of twins) {
-      const key = policyOf(own.get(method.name) as typeof method);
-      expect([method.name, method.idempotency]).toEqual([method.name, own.get(method.name)?.idempotency]);
-      const member = memberPolicyOf(method);
-      const changes = member?.memberRole !== "viewer";
-      if (changes) expect([method.name, member?.whileSuspended]).toEqual([method.name, key.whileSuspended]);
-    }
+    expect(changes.length).toBeGreaterThan(10);
+    const ofKeys = changes.map(([method]) => [method.name, policyOf(method).whileSuspended]);
+    expect(changes.map(([method, { whileSuspended }]) => [method.name, whileSuspended])).toEqual(ofKeys);
   });
 
   test("a developer gives keys only the scopes of the role, and gets no key with others", async () => {
@@ -167,6 +155,30 @@ describe("members", () => {
     expect(JSON.stringify(log, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain("@example.com");
   });
 
+  test("of one method, the activity has the changes and the refused attempts of members, and none of keys", async () => {
+    const { customer: owner, accountId } = await newOwner();
+    const { secret, apiKey } = await owner.do("CreateKey", { name: "own", scopes: ["keys", "billing", "webhooks"] }, accountId);
+    const { id: keyId } = apiKey as { id: string };
+    const byKey = async (verb: string, path: string, body: JsonObject) =>
+      (await sendJson(app.url, { verb, path, secret: String(secret), body })).status;
+    const { activity: before } = await owner.do("ListActivity", {}, accountId);
+    expect(before).toMatchObject([{ method: "CreateKey", details: { name: "own", scopes: "keys,webhooks,billing" } }, {}, {}]);
+    expect(await byKey("PATCH", `/v1/keys/${keyId}`, { name: "renamed" })).toBe(200);
+    expect(await byKey("PATCH", "/v1/keys/key_x", { name: "x" })).toBe(404);
+    expect(await byKey("PATCH", "/v1/account", { low_balance_micros: 1 })).toBe(200);
+    expect(await byKey("POST", "/v1/webhooks", { url: "https://example.com", types: ["x"] })).toBe(400);
+    expect(await owner.do("ListActivity", {}, accountId)).toEqual({ activity: before });
+    expect(await owner.fail("UpdateKey", { keyId: "key_x", name: "x" }, accountId)).toBe("404 not_found");
+    await owner.do("UpdateAccount", { lowBalanceMicros: "1" }, accountId);
+    const webhook = { url: "https://example.com", types: ["x"], description: "d" };
+    expect(await owner.fail("CreateWebhook", webhook, accountId)).toBe("400 invalid_argument");
+    expect((await owner.do("ListActivity", { pageSize: 3 }, accountId)).activity).toMatchObject([
+      { method: "CreateWebhook", target: accountId, outcome: "invalid_argument", details: { types: "x", description: "d" } },
+      { method: "UpdateAccount", target: accountId, outcome: "ok", details: { low_balance_micros: "1" } },
+      { method: "UpdateKey", target: "key_x", outcome: "not_found", details: { name: "x" } },
+    ]);
+  });
+
   test("the activity has the changes that a role refused, whoever tried them", async () => {
     const { customer: owner, accountId } = await newOwner();
     const member = await owner.admit("viewer", accountId);
@@ -236,14 +248,18 @@ describe("members", () => {
     const ofOperators = AdminService.methods.filter(({ input }) =>
       input.fields.some(({ name }) => name === "account_id" || name === "key_id"),
     );
-    const changes = changesOf([AccountService, { methods: ofOperators }]);
-    expect(ACTIVITY_METHODS.map(([method]) => method)).toEqual(expect.arrayContaining(changes));
-    const known = changesOf([AccountService, AdminService]);
-    expect(known).toEqual(expect.arrayContaining(ACTIVITY_METHODS.map(([method]) => method)));
-    const reads = [...AccountService.methods, ...AdminService.methods].filter(
+    const logged = [...memberPolicies].filter(([, policy]) => policy.logged).map(([{ name }]) => name);
+    const filtered = ACTIVITY_METHODS.map(([method]) => method);
+    expect(filtered).toEqual(expect.arrayContaining([...logged, ...changesOf({ methods: ofOperators })]));
+    const known = [...logged, ...changesOf(AdminService)];
+    expect(known).toEqual(expect.arrayContaining(filtered));
+    const reads = [...memberPolicies.keys(), ...AdminService.methods].filter(
       ({ idempotency }) => idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
     );
     expect(reads.filter(({ name }) => known.includes(name))).toEqual([]);
+    // The activity shows neither that a person signs out nor a payment without money.
+    const changes = [...memberPolicies.keys()].filter((method) => !reads.includes(method)).map(({ name }) => name);
+    expect(changes.filter((name) => !logged.includes(name))).toEqual(["EndSession", "PaySimulatedTopUp", "WatchEvents"]);
   });
 
   test("the last owner stays, whoever asks, and two owners cannot remove each other at once", async () => {

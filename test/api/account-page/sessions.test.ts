@@ -3,9 +3,19 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test, vi } from "vitest";
 import { AccountService } from "../../../gen/vx/account/v1/account_pb.js";
 import { fingerprintOf } from "../../../src/domain/credentials.ts";
+import { developerMethods, pathOf, rpcMethods } from "../../support/any-method.ts";
 import { startTestApp } from "../../support/app.ts";
 import { BrowserJar } from "../../support/browser-jar.ts";
-import { Customer, type CustomerApp, callbackOf, tokenOf, untilWaiting, useCustomerApp } from "../../support/customer.ts";
+import {
+  Customer,
+  type CustomerApp,
+  callbackOf,
+  memberPathOf,
+  memberPolicies,
+  tokenOf,
+  untilWaiting,
+  useCustomerApp,
+} from "../../support/customer.ts";
 import { type Operator, operatorOf, useOperator } from "../../support/fixtures.ts";
 import { CLIENT } from "../../support/identity-provider.ts";
 import { bearer } from "../../support/protocols.ts";
@@ -58,6 +68,21 @@ describe("the session", () => {
     }
     const asKey = { method: "GET", path: "/v1/me", headers: bearer(customer.cookie.split("=")[1] ?? "") };
     expect((await sendHttp1(app.url, asKey)).status).toBe(401);
+  });
+
+  test("it calls the methods with a policy of members, only under the path of the service, where no key is read", async () => {
+    const { customer, accountId } = await Customer.signUp(app);
+    const statusAt = async (path: string) => (await customer.send(path, "{}", accountId)).status;
+    for (const method of rpcMethods.filter(({ methodKind }) => methodKind === "unary"))
+      expect([method.name, await statusAt(pathOf(method))]).toEqual([method.name, 401]);
+    const others = developerMethods.filter((method) => !memberPolicies.has(method));
+    expect(others.map(({ name }) => name)).toEqual(expect.arrayContaining(["Generate", "QuoteGenerate", "Embed", "GetMe"]));
+    for (const method of others) expect([method.name, await statusAt(memberPathOf(method))]).toEqual([method.name, 404]);
+    const { secret } = await customer.do("CreateKey", { name: "k", scopes: ["keys"] }, accountId);
+    for (const cookie of [undefined, customer.cookie]) {
+      const answer = await customer.fail("ListKeys", {}, accountId, { cookie, ...bearer(String(secret)) });
+      expect(answer).toBe(cookie === undefined ? "401 invalid_session" : "200 ");
+    }
   });
 
   test("sessions are listed and ended, one by one", async () => {

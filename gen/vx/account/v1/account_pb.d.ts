@@ -5,17 +5,9 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { GetStatementRequestSchema, GetStatementResponse, GetStatementResponseSchema } from "../../v1/statement_pb.js";
-import type { Limit, ListLimitsRequestSchema, ListLimitsResponseSchema } from "../../v1/limit_pb.js";
-import type { ApiKey, CreateKeyRequestSchema, CreateKeyResponseSchema, GetKeyRequestSchema, GetKeyResponseSchema, ListKeysRequestSchema, ListKeysResponseSchema, RevokeKeyRequestSchema, RevokeKeyResponseSchema, RotateKeyRequestSchema, RotateKeyResponseSchema, UpdateKeyRequestSchema, UpdateKeyResponseSchema } from "../../v1/key_pb.js";
-import type { GetAccountRequestSchema, GetAccountResponseSchema, UpdateAccountRequestSchema, UpdateAccountResponseSchema } from "../../v1/account_pb.js";
-import type { ListModelsRequestSchema, ListModelsResponseSchema } from "../../v1/model_pb.js";
-import type { GetGenerationRequestSchema, GetGenerationResponseSchema, ListEntriesRequestSchema, ListEntriesResponseSchema } from "../../v1/ledger_pb.js";
-import type { GetUsageRequestSchema, GetUsageResponseSchema } from "../../v1/usage_pb.js";
-import type { ListEventsRequestSchema, ListEventsResponseSchema, WatchEventsRequestSchema, WatchEventsResponseSchema } from "../../v1/event_pb.js";
-import type { CreateTopUpRequestSchema, CreateTopUpResponseSchema, GetAutoTopUpRequestSchema, GetAutoTopUpResponseSchema, GetTopUpRequestSchema, GetTopUpResponseSchema, ListTopUpsRequestSchema, ListTopUpsResponseSchema, PutAutoTopUpRequestSchema, PutAutoTopUpResponseSchema } from "../../v1/top_up_pb.js";
-import type { CountFailuresRequestSchema, CountFailuresResponseSchema, ListFailuresRequestSchema, ListFailuresResponseSchema } from "../../v1/failure_pb.js";
-import type { CreateWebhookRequestSchema, CreateWebhookResponseSchema, DeleteWebhookRequestSchema, DeleteWebhookResponseSchema, GetWebhookRequestSchema, GetWebhookResponseSchema, ListDeliveriesRequestSchema, ListDeliveriesResponseSchema, ListWebhooksRequestSchema, ListWebhooksResponseSchema, RedeliverRequestSchema, RedeliverResponseSchema, RotateWebhookRequestSchema, RotateWebhookResponseSchema, TestWebhookRequestSchema, TestWebhookResponseSchema, UpdateWebhookRequestSchema, UpdateWebhookResponseSchema } from "../../v1/webhook_pb.js";
+import type { GetStatementResponse } from "../../v1/statement_pb.js";
+import type { Limit } from "../../v1/limit_pb.js";
+import type { ApiKey } from "../../v1/key_pb.js";
 
 /**
  * Describes the file vx/account/v1/account.proto.
@@ -1142,7 +1134,12 @@ export declare const CreatePlaygroundKeyResponseSchema: GenMessage<CreatePlaygro
  * The customer page, for people who are signed in. The cookie of their session is sent only to this service, and only pages of the
  * same origin may call it. Methods that concern an account take its id in the header `x-vx-account`.
  *
- * Methods with the name of a method of vx.v1 do the same as that one, for the account.
+ * The page also calls the methods of vx.v1 whose policy has `member`, with their path after that of this service:
+ * `/vx.account.v1.AccountService/vx.v1.KeyService/ListKeys`. For a member, they do the same for the account, except that
+ * - GetAccount returns no key, and ListLimits the limits of the account and those that its plan gives to each key, without what the keys
+ *   used;
+ * - a new key gets only scopes that the role covers, a developer's all but `billing`, and a key with other scopes cannot be changed;
+ * - PutAutoTopUp also starts and raises automatic top-ups.
  *
  * @generated from service vx.account.v1.AccountService
  */
@@ -1360,187 +1357,6 @@ export declare const AccountService: GenService<{
     output: typeof CreatePlaygroundKeyResponseSchema;
   },
   /**
-   * Get account
-   *
-   * The response has no key.
-   *
-   * @generated from rpc vx.account.v1.AccountService.GetAccount
-   */
-  getAccount: {
-    methodKind: "unary";
-    input: typeof GetAccountRequestSchema;
-    output: typeof GetAccountResponseSchema;
-  },
-  /**
-   * Update account
-   *
-   * @generated from rpc vx.account.v1.AccountService.UpdateAccount
-   */
-  updateAccount: {
-    methodKind: "unary";
-    input: typeof UpdateAccountRequestSchema;
-    output: typeof UpdateAccountResponseSchema;
-  },
-  /**
-   * List models
-   *
-   * @generated from rpc vx.account.v1.AccountService.ListModels
-   */
-  listModels: {
-    methodKind: "unary";
-    input: typeof ListModelsRequestSchema;
-    output: typeof ListModelsResponseSchema;
-  },
-  /**
-   * List limits
-   *
-   * The limits of the account itself, and those that its plan gives to each of its keys, without what the keys used: the requests per
-   * minute among them. The active keys are counted.
-   *
-   * @generated from rpc vx.account.v1.AccountService.ListLimits
-   */
-  listLimits: {
-    methodKind: "unary";
-    input: typeof ListLimitsRequestSchema;
-    output: typeof ListLimitsResponseSchema;
-  },
-  /**
-   * List keys
-   *
-   * @generated from rpc vx.account.v1.AccountService.ListKeys
-   */
-  listKeys: {
-    methodKind: "unary";
-    input: typeof ListKeysRequestSchema;
-    output: typeof ListKeysResponseSchema;
-  },
-  /**
-   * Get key
-   *
-   * @generated from rpc vx.account.v1.AccountService.GetKey
-   */
-  getKey: {
-    methodKind: "unary";
-    input: typeof GetKeyRequestSchema;
-    output: typeof GetKeyResponseSchema;
-  },
-  /**
-   * Create key
-   *
-   * A member grants a key only scopes that the role covers: a developer all but `billing`, an owner all.
-   *
-   * @generated from rpc vx.account.v1.AccountService.CreateKey
-   */
-  createKey: {
-    methodKind: "unary";
-    input: typeof CreateKeyRequestSchema;
-    output: typeof CreateKeyResponseSchema;
-  },
-  /**
-   * Update key
-   *
-   * Refused for a key with a scope that the role of the member does not cover.
-   *
-   * @generated from rpc vx.account.v1.AccountService.UpdateKey
-   */
-  updateKey: {
-    methodKind: "unary";
-    input: typeof UpdateKeyRequestSchema;
-    output: typeof UpdateKeyResponseSchema;
-  },
-  /**
-   * Rotate key
-   *
-   * Refused for a key with a scope that the role of the member does not cover.
-   *
-   * @generated from rpc vx.account.v1.AccountService.RotateKey
-   */
-  rotateKey: {
-    methodKind: "unary";
-    input: typeof RotateKeyRequestSchema;
-    output: typeof RotateKeyResponseSchema;
-  },
-  /**
-   * Revoke key
-   *
-   * @generated from rpc vx.account.v1.AccountService.RevokeKey
-   */
-  revokeKey: {
-    methodKind: "unary";
-    input: typeof RevokeKeyRequestSchema;
-    output: typeof RevokeKeyResponseSchema;
-  },
-  /**
-   * List ledger entries
-   *
-   * @generated from rpc vx.account.v1.AccountService.ListEntries
-   */
-  listEntries: {
-    methodKind: "unary";
-    input: typeof ListEntriesRequestSchema;
-    output: typeof ListEntriesResponseSchema;
-  },
-  /**
-   * Get generation
-   *
-   * @generated from rpc vx.account.v1.AccountService.GetGeneration
-   */
-  getGeneration: {
-    methodKind: "unary";
-    input: typeof GetGenerationRequestSchema;
-    output: typeof GetGenerationResponseSchema;
-  },
-  /**
-   * Get usage
-   *
-   * @generated from rpc vx.account.v1.AccountService.GetUsage
-   */
-  getUsage: {
-    methodKind: "unary";
-    input: typeof GetUsageRequestSchema;
-    output: typeof GetUsageResponseSchema;
-  },
-  /**
-   * Get statement
-   *
-   * @generated from rpc vx.account.v1.AccountService.GetStatement
-   */
-  getStatement: {
-    methodKind: "unary";
-    input: typeof GetStatementRequestSchema;
-    output: typeof GetStatementResponseSchema;
-  },
-  /**
-   * List events
-   *
-   * @generated from rpc vx.account.v1.AccountService.ListEvents
-   */
-  listEvents: {
-    methodKind: "unary";
-    input: typeof ListEventsRequestSchema;
-    output: typeof ListEventsResponseSchema;
-  },
-  /**
-   * Watch events
-   *
-   * @generated from rpc vx.account.v1.AccountService.WatchEvents
-   */
-  watchEvents: {
-    methodKind: "server_streaming";
-    input: typeof WatchEventsRequestSchema;
-    output: typeof WatchEventsResponseSchema;
-  },
-  /**
-   * Create top-up
-   *
-   * @generated from rpc vx.account.v1.AccountService.CreateTopUp
-   */
-  createTopUp: {
-    methodKind: "unary";
-    input: typeof CreateTopUpRequestSchema;
-    output: typeof CreateTopUpResponseSchema;
-  },
-  /**
    * Pay simulated top-up
    *
    * Pays a top-up of the demo account without money. Only its owner, on a server that offers the sign-in of this person, can call it.
@@ -1551,48 +1367,6 @@ export declare const AccountService: GenService<{
     methodKind: "unary";
     input: typeof PaySimulatedTopUpRequestSchema;
     output: typeof PaySimulatedTopUpResponseSchema;
-  },
-  /**
-   * Get top-up
-   *
-   * @generated from rpc vx.account.v1.AccountService.GetTopUp
-   */
-  getTopUp: {
-    methodKind: "unary";
-    input: typeof GetTopUpRequestSchema;
-    output: typeof GetTopUpResponseSchema;
-  },
-  /**
-   * List top-ups
-   *
-   * @generated from rpc vx.account.v1.AccountService.ListTopUps
-   */
-  listTopUps: {
-    methodKind: "unary";
-    input: typeof ListTopUpsRequestSchema;
-    output: typeof ListTopUpsResponseSchema;
-  },
-  /**
-   * Get automatic top-up
-   *
-   * @generated from rpc vx.account.v1.AccountService.GetAutoTopUp
-   */
-  getAutoTopUp: {
-    methodKind: "unary";
-    input: typeof GetAutoTopUpRequestSchema;
-    output: typeof GetAutoTopUpResponseSchema;
-  },
-  /**
-   * Set automatic top-up
-   *
-   * Members may also start and raise automatic top-ups.
-   *
-   * @generated from rpc vx.account.v1.AccountService.PutAutoTopUp
-   */
-  putAutoTopUp: {
-    methodKind: "unary";
-    input: typeof PutAutoTopUpRequestSchema;
-    output: typeof PutAutoTopUpResponseSchema;
   },
   /**
    * Create billing page
@@ -1606,116 +1380,6 @@ export declare const AccountService: GenService<{
     methodKind: "unary";
     input: typeof CreateBillingPageRequestSchema;
     output: typeof CreateBillingPageResponseSchema;
-  },
-  /**
-   * List failures
-   *
-   * @generated from rpc vx.account.v1.AccountService.ListFailures
-   */
-  listFailures: {
-    methodKind: "unary";
-    input: typeof ListFailuresRequestSchema;
-    output: typeof ListFailuresResponseSchema;
-  },
-  /**
-   * Count failures
-   *
-   * @generated from rpc vx.account.v1.AccountService.CountFailures
-   */
-  countFailures: {
-    methodKind: "unary";
-    input: typeof CountFailuresRequestSchema;
-    output: typeof CountFailuresResponseSchema;
-  },
-  /**
-   * Create webhook
-   *
-   * @generated from rpc vx.account.v1.AccountService.CreateWebhook
-   */
-  createWebhook: {
-    methodKind: "unary";
-    input: typeof CreateWebhookRequestSchema;
-    output: typeof CreateWebhookResponseSchema;
-  },
-  /**
-   * Get webhook
-   *
-   * @generated from rpc vx.account.v1.AccountService.GetWebhook
-   */
-  getWebhook: {
-    methodKind: "unary";
-    input: typeof GetWebhookRequestSchema;
-    output: typeof GetWebhookResponseSchema;
-  },
-  /**
-   * List webhooks
-   *
-   * @generated from rpc vx.account.v1.AccountService.ListWebhooks
-   */
-  listWebhooks: {
-    methodKind: "unary";
-    input: typeof ListWebhooksRequestSchema;
-    output: typeof ListWebhooksResponseSchema;
-  },
-  /**
-   * Update webhook
-   *
-   * @generated from rpc vx.account.v1.AccountService.UpdateWebhook
-   */
-  updateWebhook: {
-    methodKind: "unary";
-    input: typeof UpdateWebhookRequestSchema;
-    output: typeof UpdateWebhookResponseSchema;
-  },
-  /**
-   * Delete webhook
-   *
-   * @generated from rpc vx.account.v1.AccountService.DeleteWebhook
-   */
-  deleteWebhook: {
-    methodKind: "unary";
-    input: typeof DeleteWebhookRequestSchema;
-    output: typeof DeleteWebhookResponseSchema;
-  },
-  /**
-   * Rotate webhook secret
-   *
-   * @generated from rpc vx.account.v1.AccountService.RotateWebhook
-   */
-  rotateWebhook: {
-    methodKind: "unary";
-    input: typeof RotateWebhookRequestSchema;
-    output: typeof RotateWebhookResponseSchema;
-  },
-  /**
-   * Test webhook
-   *
-   * @generated from rpc vx.account.v1.AccountService.TestWebhook
-   */
-  testWebhook: {
-    methodKind: "unary";
-    input: typeof TestWebhookRequestSchema;
-    output: typeof TestWebhookResponseSchema;
-  },
-  /**
-   * List deliveries
-   *
-   * @generated from rpc vx.account.v1.AccountService.ListDeliveries
-   */
-  listDeliveries: {
-    methodKind: "unary";
-    input: typeof ListDeliveriesRequestSchema;
-    output: typeof ListDeliveriesResponseSchema;
-  },
-  /**
-   * Redeliver
-   *
-   * @generated from rpc vx.account.v1.AccountService.Redeliver
-   */
-  redeliver: {
-    methodKind: "unary";
-    input: typeof RedeliverRequestSchema;
-    output: typeof RedeliverResponseSchema;
   },
 }>;
 
