@@ -11,7 +11,7 @@ import { simulatedPaymentOf } from "../payments/simulated-payments.ts";
 import { policyOf } from "../rules/policy.ts";
 import { updateAccount } from "../store/accounts.ts";
 import { createKey as createKeyRow } from "../store/keys.ts";
-import { removeLimit, setLimit } from "../store/limits.ts";
+import type { LimitOwner } from "../store/limits.ts";
 import {
   acceptInvitation,
   accountOfInvitation,
@@ -32,13 +32,12 @@ import { listOperatorEvents } from "../store/operator-log.ts";
 import { getTopUp } from "../store/top-ups.ts";
 import { type ApiCall, type Deps, defineService, type Member } from "./define-service.ts";
 import { newKey } from "./key-service.ts";
-import { limitChangeOf, limitToSet } from "./limit-service.ts";
+import { limitToSet, removeLimitOf, setLimitOf } from "./limit-service.ts";
 import { createInvitation, removeMember, viewInvitation, viewMember } from "./manage-members.ts";
 import { makeLoggedChange } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 import { viewStatement } from "./statement-service.ts";
 import { createBillingPage } from "./top-up-service.ts";
-import { viewLimit } from "./views.ts";
 
 /** Who may create an account by signing up, and what the account gets. */
 export type SignUp = {
@@ -116,9 +115,10 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     );
     return { member: viewMember(row) };
   },
-  removeMember: (deps, { personId }, call) => removeMember(deps, { personId, ...ofAccount(call) }, call),
-  leaveAccount: (deps, _request, call) => removeMember(deps, { personId: requirePerson(call.member), ...ofAccount(call) }, call),
-  createInvitation: (deps, { role, email }, call) => createInvitation(deps, { role, email, ...ofAccount(call) }, call),
+  removeMember: (deps, { personId }, call) => removeMember(deps, { personId, accountId: call.key.accountId }, call),
+  leaveAccount: (deps, _request, call) =>
+    removeMember(deps, { personId: requirePerson(call.member), accountId: call.key.accountId }, call),
+  createInvitation: (deps, { role, email }, call) => createInvitation(deps, { role, email, accountId: call.key.accountId }, call),
   listInvitations: async ({ database }, _request, { key }) => ({
     invitations: (await listInvitations(database, key.accountId)).map(viewInvitation),
   }),
@@ -156,20 +156,8 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     return { activity, nextPageToken };
   },
 
-  setLimit: async (deps, { limit }, call) => {
-    const owner = { kind: "account", id: call.key.accountId } as const;
-    const toSet = limitToSet(deps, limit, "limit");
-    const row = await makeLoggedChange(deps, call, { target: owner.id, details: limitChangeOf(toSet) }, (action) =>
-      setLimit(deps.database, action, owner, toSet, deps.ids),
-    );
-    return { limit: viewLimit(row, owner) };
-  },
-  removeLimit: async (deps, { limitId }, call) => {
-    const owner = { kind: "account", id: call.key.accountId } as const;
-    const change = { target: owner.id, details: { limit_id: limitId } };
-    await makeLoggedChange(deps, call, change, (action) => removeLimit(deps.database, action, owner, limitId));
-    return {};
-  },
+  setLimit: (deps, { limit }, call) => setLimitOf(deps, accountOf(call), limitToSet(deps, limit, "limit"), call),
+  removeLimit: (deps, { limitId }, call) => removeLimitOf(deps, accountOf(call), limitId, call),
 
   createPlaygroundKey,
   paySimulatedTopUp: async ({ database, simulatedTopUps }, { id }, { key, member }) => {
@@ -182,8 +170,8 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
   createBillingPage,
 });
 
-function ofAccount({ key: { accountId } }: ApiCall) {
-  return { accountId, reason: "" };
+function accountOf({ key }: ApiCall): LimitOwner {
+  return { kind: "account", id: key.accountId };
 }
 
 async function accountsOf({ database }: Deps, member: Member) {

@@ -52,7 +52,7 @@ import { createOperator, listOperatorEvents, listOperators, revokeOperator, setO
 import { listAccountPrices, listPrices, setAccountPrices } from "./manage-prices.ts";
 import { pageOfModels } from "./model-service.ts";
 import { accountIdToChange, accountToRead } from "./named-account.ts";
-import { makeLoggedChange } from "./operator-action.ts";
+import { makeLoggedChange, type WithReason } from "./operator-action.ts";
 import { dateOf } from "./request-values.ts";
 import { audit, limitStreams, MAX_LONG_READS } from "./run-audit.ts";
 import { getAnyStatement } from "./statement-service.ts";
@@ -233,7 +233,7 @@ export const adminService = defineService(AdminService, {
   audit,
 });
 
-type ChangeOfAccount = { readonly accountId: string; readonly reason: string };
+type ChangeOfAccount = WithReason & { readonly accountId: string };
 
 /** Replaces the account reference of a change by the account's id. */
 function ofAccount<Request extends ChangeOfAccount, Response>(

@@ -40,15 +40,19 @@ export async function listLimitsOfOwner(deps: Deps, { owner: of, user }: ListLim
 export async function setLimit(deps: Deps, { owner: of, limit, reason }: SetLimitRequest, call: ApiCall) {
   const named = ownerOf(of);
   const toSet = limitToSet(deps, limit, "limit");
-  const details = limitChangeOf(toSet);
-  const owner = await changed(deps, call, named, { reason, details });
-  const row = await makeLoggedChange(deps, call, { target: owner.id, reason, details }, (action) =>
+  const owner = await changed(deps, call, named, { reason, details: limitChangeOf(toSet) });
+  return await setLimitOf(deps, owner, toSet, call, reason);
+}
+
+/** Only operators give a reason. */
+export async function setLimitOf(deps: Deps, owner: LimitOwner, toSet: LimitToSet, call: ApiCall, reason?: string) {
+  const row = await makeLoggedChange(deps, call, { target: owner.id, reason, details: limitChangeOf(toSet) }, (action) =>
     setLimitRow(deps.database, action, owner, toSet, deps.ids),
   );
   return { limit: viewLimit(row, owner) };
 }
 
-export function limitChangeOf({ metric, window, amount, model, perUser, temporary }: LimitToSet) {
+function limitChangeOf({ metric, window, amount, model, perUser, temporary }: LimitToSet) {
   return {
     metric,
     window,
@@ -61,11 +65,14 @@ export function limitChangeOf({ metric, window, amount, model, perUser, temporar
 }
 
 export async function removeLimit(deps: Deps, { owner: of, limitId, reason }: RemoveLimitRequest, call: ApiCall) {
-  const details = { limit_id: limitId };
-  const owner = await changed(deps, call, ownerOf(of), { reason, details });
-  await makeLoggedChange(deps, call, { target: owner.id, reason, details }, (action) =>
-    removeLimitRow(deps.database, action, owner, limitId),
-  );
+  const owner = await changed(deps, call, ownerOf(of), { reason, details: { limit_id: limitId } });
+  return await removeLimitOf(deps, owner, limitId, call, reason);
+}
+
+/** Only operators give a reason. */
+export async function removeLimitOf(deps: Deps, owner: LimitOwner, limitId: string, call: ApiCall, reason?: string) {
+  const change = { target: owner.id, reason, details: { limit_id: limitId } };
+  await makeLoggedChange(deps, call, change, (action) => removeLimitRow(deps.database, action, owner, limitId));
   return {};
 }
 

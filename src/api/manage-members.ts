@@ -21,7 +21,7 @@ import {
 } from "../store/members.ts";
 import type { ApiCall, Deps } from "./define-service.ts";
 import { accountToRead } from "./named-account.ts";
-import { makeLoggedChange } from "./operator-action.ts";
+import { makeLoggedChange, type WithReason } from "./operator-action.ts";
 
 export async function listMembers(deps: Deps, { accountId }: ListMembersRequest, call: ApiCall) {
   const { id } = await accountToRead(deps, call, accountId);
@@ -32,7 +32,7 @@ export async function listMembers(deps: Deps, { accountId }: ListMembersRequest,
 /** The secret of the link is in its fragment, which browsers send to no server. */
 export async function createInvitation(
   deps: Deps,
-  request: Pick<CreateInvitationRequest, "accountId" | "role" | "email" | "reason">,
+  request: Pick<CreateInvitationRequest, "accountId" | "role" | "email"> & WithReason,
   call: ApiCall,
 ) {
   const { accountId, email, reason } = request;
@@ -55,7 +55,7 @@ export async function createSignUpInvitation(deps: Deps, { email, reason }: Crea
 
 export async function removeMember(
   deps: Deps,
-  { accountId, personId, reason }: Pick<RemoveMemberRequest, "accountId" | "personId" | "reason">,
+  { accountId, personId, reason }: Pick<RemoveMemberRequest, "accountId" | "personId"> & WithReason,
   call: ApiCall,
 ) {
   await makeLoggedChange(deps, call, { target: personId, reason }, (action) =>
