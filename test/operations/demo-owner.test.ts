@@ -1,9 +1,10 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/app/settings/config.ts";
-import { type LaunchedApp, launchTestApp } from "../support/app.ts";
-import { memberPath } from "../support/customer.ts";
+import { type LaunchedApp, launchTestApp, OPERATOR_TOKEN } from "../support/app.ts";
+import { memberPath, tokenOf } from "../support/customer.ts";
 import { createDataFolder } from "../support/data-folder.ts";
 import { createTestDatabase } from "../support/database.ts";
+import { operatorOf } from "../support/fixtures.ts";
 import { createModelsFile } from "../support/models.ts";
 import { bearer } from "../support/protocols.ts";
 import { sendHttp1 } from "../support/raw.ts";
@@ -58,7 +59,7 @@ describe("a server whose models are of the sandbox", () => {
     return JSON.stringify({ models: [{ id: "m", context_window: 8_192, max_output_tokens: 4_096, ...prices, upstream }] });
   };
   const models = createModelsFile(upstreamOf({ kind: "sandbox" }));
-  const app = started(() => launchTestApp({ VX_DATA_DIR: folder.path, VX_MODELS: models.path }));
+  const app = started(() => launchTestApp({ VX_DATA_DIR: folder.path, VX_MODELS: models.path, VX_ADMIN_TOKEN: OPERATOR_TOKEN }));
   afterAll(async () => {
     await app.end();
     models.remove();
@@ -95,6 +96,18 @@ describe("a server whose models are of the sandbox", () => {
       ["/v1/topups/auto", { headers }],
     ] as const)
       expect((await fetch(url + path, init)).status).toBe(501);
+  });
+
+  test("an operator who views the page of the demo account sees no simulated payments", async () => {
+    const { url, adminUrl } = await app.started;
+    const { accounts } = await operatorOf({ adminUrl }).listAccounts({});
+    const accountId = accounts[0]?.id ?? "";
+    const link = await operatorOf({ adminUrl }).viewCustomerPage({ accountId, reason: "test" });
+    const viewed = await sendHttp1(url, { path: "/account/auth/view", headers: { ...own(url), ...bearer(tokenOf(link.url)) } });
+    const cookie = String(viewed.headers["set-cookie"]).split(";")[0] ?? "";
+    const of = (method: string) => call(url, cookie, method, {}, { "x-vx-account": accountId });
+    expect((await of("GetSession")).body).not.toHaveProperty("simulatesPayments");
+    expect([(await of("GetAccount")).status, (await of("ListTopUps")).status]).toEqual([200, 501]);
   });
 
   test.each<[string, Headers]>([
