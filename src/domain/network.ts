@@ -53,6 +53,21 @@ export function plainAddress(text: string): string | undefined {
   return isIP(address) === 0 ? undefined : rangeText(addressBits(address), 128).split("/")[0];
 }
 
+/** The special-purpose registries of IANA. */
+const IPV4_PRIVATE = new AddressRanges(
+  "0.0.0.0/8,10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,169.254.0.0/16,172.16.0.0/12,192.0.0.0/24,192.0.2.0/24,192.88.99.0/24,192.168.0.0/16,198.18.0.0/15,198.51.100.0/24,203.0.113.0/24,224.0.0.0/3",
+);
+/** The only addresses of the public Internet, and the parts of them that are not, or that contain an IPv4 address. */
+const IPV6_PUBLIC = new AddressRanges("2000::/3");
+const IPV6_PRIVATE = new AddressRanges("2001::/23,2001:db8::/32,2002::/16,3fff::/20");
+
+/** Whether an address is one of the public Internet: not private, local or reserved. */
+export function isPublicAddress(text: string): boolean {
+  const address = plainAddress(text);
+  if (address === undefined) return false;
+  return isIPv4(address) ? !IPV4_PRIVATE.has(address) : IPV6_PUBLIC.has(address) && !IPV6_PRIVATE.has(address);
+}
+
 /** A range such as "10.0.0.0/8", or a single address, with the prefix length; or what is wrong with it. */
 export function readRange(text: string): { readonly range: string } | { readonly problem: string } {
   const [, address = "", length] = /^([0-9A-Fa-f:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];

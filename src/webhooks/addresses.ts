@@ -2,15 +2,7 @@ import type { LookupAddress } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { networkInterfaces } from "node:os";
-import { AddressRanges, plainAddress } from "../domain/network.ts";
-
-/** Addresses that are not of the public Internet (the special-purpose registries of IANA), which a customer must not reach. */
-const IPV4_REFUSED = new AddressRanges(
-  "0.0.0.0/8,10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,169.254.0.0/16,172.16.0.0/12,192.0.0.0/24,192.0.2.0/24,192.88.99.0/24,192.168.0.0/16,198.18.0.0/15,198.51.100.0/24,203.0.113.0/24,224.0.0.0/3",
-);
-/** The only addresses of the public Internet, and the parts of them that are not, or that contain an IPv4 address. */
-const IPV6_PUBLIC = new AddressRanges("2000::/3");
-const IPV6_REFUSED = new AddressRanges("2001::/23,2001:db8::/32,2002::/16,3fff::/20");
+import { AddressRanges, isPublicAddress, plainAddress } from "../domain/network.ts";
 
 /** Addresses that are always those of this machine. */
 const LOOPBACK = new AddressRanges("0.0.0.0/8,127.0.0.0/8,::/127");
@@ -95,9 +87,7 @@ export class DeliveryAddresses {
     const portNumber = Number(port || (protocol === "https:" ? 443 : 80));
     if (this.#isOwnPort(portNumber) && isOfThisMachine(address)) return false;
     if (this.#allowed?.has(address)) return true;
-    if (protocol !== "https:") return false;
-    if (isIP(address) === 4) return !IPV4_REFUSED.has(address);
-    return IPV6_PUBLIC.has(address) && !IPV6_REFUSED.has(address);
+    return protocol === "https:" && isPublicAddress(address);
   }
 }
 
