@@ -77,12 +77,7 @@ function readTokens({ adminTokenFile: path = "", metricsToken }: Settings, log: 
 /** The tokens of a file, one a line. Errors do not contain them. */
 export function readAdminTokenFile(path: string): readonly string[] {
   const refuse = (problem: string) => new ConfigError(`VX_ADMIN_TOKEN_FILE: ${problem}`);
-  let bytes: Buffer;
-  try {
-    bytes = readBytes(path, MAX_FILE_BYTES);
-  } catch (error) {
-    throw refuse(fileProblem(path, error));
-  }
+  const bytes = readBytes(path, MAX_FILE_BYTES, refuse);
   if (bytes.length > MAX_FILE_BYTES) throw refuse(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
   const lines = bytes.toString("utf8").trimEnd().split(/\r?\n/);
   if (lines.length > MAX_TOKENS || lines[0] === "") throw refuse(`${path} must have one or two tokens, one a line`);

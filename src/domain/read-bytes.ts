@@ -1,9 +1,17 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { getSystemErrorMessage } from "node:util";
 
-/** The bytes of a file, device or pipe: at most one more than `maxBytes`. */
-export function readBytes(path: string, maxBytes: number): Buffer {
-  const buffer = Buffer.alloc(maxBytes + 1);
+/** The bytes of a file, device or pipe: at most one more than `maxBytes`. `refuse` makes the error if it cannot be read. */
+export function readBytes(path: string, maxBytes: number, refuse: (problem: string) => Error): Buffer {
+  try {
+    return readStart(path, maxBytes + 1);
+  } catch (error) {
+    throw refuse(fileProblem(path, error));
+  }
+}
+
+function readStart(path: string, maxBytes: number): Buffer {
+  const buffer = Buffer.alloc(maxBytes);
   const file = openSync(path, "r");
   try {
     let length = 0;

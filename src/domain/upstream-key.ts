@@ -1,5 +1,5 @@
 import type { RemoteSettings } from "./model.ts";
-import { fileProblem, readBytes } from "./read-bytes.ts";
+import { readBytes } from "./read-bytes.ts";
 
 /** A message for the operator: the key of an upstream is missing or malformed. Does not contain the key. */
 export class UpstreamKeyError extends Error {}
@@ -17,12 +17,7 @@ export function readUpstreamKey(
 }
 
 function readKeyFile(path: string): string {
-  let bytes: Buffer;
-  try {
-    bytes = readBytes(path, MAX_KEY_BYTES);
-  } catch (error) {
-    throw new UpstreamKeyError(fileProblem(path, error));
-  }
+  const bytes = readBytes(path, MAX_KEY_BYTES, (problem) => new UpstreamKeyError(problem));
   if (bytes.length > MAX_KEY_BYTES) throw new UpstreamKeyError(`the file ${path} is larger than ${MAX_KEY_BYTES} bytes`);
   return bytes.toString("utf8");
 }

@@ -1,5 +1,5 @@
 import type { Model } from "../domain/model.ts";
-import { fileProblem, readBytes } from "../domain/read-bytes.ts";
+import { readBytes } from "../domain/read-bytes.ts";
 import { BUILT_IN_MODELS } from "./built-in.ts";
 import { ModelsError } from "./problems.ts";
 
@@ -21,12 +21,7 @@ export async function readModels(
 
 /** The text of a file of limited size. */
 function readText(path: string, maxBytes: number): string {
-  let bytes: Buffer;
-  try {
-    bytes = readBytes(path, maxBytes);
-  } catch (error) {
-    throw new ModelsError(`VX_MODELS: ${fileProblem(path, error)}`);
-  }
+  const bytes = readBytes(path, maxBytes, (problem) => new ModelsError(`VX_MODELS: ${problem}`));
   if (bytes.length > maxBytes) throw new ModelsError(`VX_MODELS: ${path} is larger than ${maxBytes} bytes`);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { CellToMigrate } from "../../cells/migrate-cell.ts";
 import { LANE_COUNT, type Lane, parseLanes } from "../../domain/lane.ts";
-import { fileProblem, readBytes } from "../../domain/read-bytes.ts";
+import { readBytes } from "../../domain/read-bytes.ts";
 import { fieldOf, valueProblem } from "../../models/problems.ts";
 import { databaseUrlProblem, ENGINES } from "../../store/driver/endpoints.ts";
 import { ConfigError } from "../start-error.ts";
@@ -32,12 +32,7 @@ export async function readCells(path: string | undefined): Promise<readonly Cell
   if (path === undefined) return undefined;
   const refuse = (problems: readonly string[]) =>
     new ConfigError(problems.map((problem) => `VX_CELLS: ${path}: ${problem}`).join("\n"));
-  let bytes: Buffer;
-  try {
-    bytes = readBytes(path, MAX_FILE_BYTES);
-  } catch (error) {
-    throw new ConfigError(`VX_CELLS: ${fileProblem(path, error)}`);
-  }
+  const bytes = readBytes(path, MAX_FILE_BYTES, (problem) => new ConfigError(`VX_CELLS: ${problem}`));
   if (bytes.length > MAX_FILE_BYTES) throw refuse([`is larger than ${MAX_FILE_BYTES} bytes`]);
   // Loaded only for a file, because the parser takes 20 MiB.
   const { parse } = await import("yaml");

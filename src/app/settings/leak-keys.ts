@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { z } from "zod";
-import { fileProblem, readBytes } from "../../domain/read-bytes.ts";
+import { readBytes } from "../../domain/read-bytes.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { ConfigError } from "../start-error.ts";
 
@@ -46,12 +46,7 @@ export class LeakKeys {
 
 function readKeys(path: string): ReadonlyMap<string, KeyObject> {
   const refuse = (problem: string) => new ConfigError(`VX_LEAK_KEYS_FILE: ${problem}`);
-  let bytes: Buffer;
-  try {
-    bytes = readBytes(path, MAX_FILE_BYTES);
-  } catch (error) {
-    throw refuse(fileProblem(path, error));
-  }
+  const bytes = readBytes(path, MAX_FILE_BYTES, refuse);
   const parsed = FILE.safeParse(jsonOf(bytes));
   if (bytes.length > MAX_FILE_BYTES || !parsed.success) {
     throw refuse(

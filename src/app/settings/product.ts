@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { sniffedType } from "../../domain/image.ts";
-import { fileProblem, readBytes } from "../../domain/read-bytes.ts";
+import { readBytes } from "../../domain/read-bytes.ts";
 import type { Logo } from "../../server/pages/site-header.ts";
 import { ConfigError } from "../start-error.ts";
 
@@ -27,19 +27,11 @@ export function linkProblem(url: string): string | undefined {
 export function readLogo(setting: string, path: string | undefined): Logo | undefined {
   if (path === undefined) return undefined;
   const absolute = resolve(path);
-  const bytes = readImage(setting, absolute);
+  const bytes = readBytes(absolute, MAX_LOGO_BYTES, (problem) => new ConfigError(`${setting}: ${problem}`));
   if (bytes.length > MAX_LOGO_BYTES) throw new ConfigError(`${setting}: ${absolute} is larger than ${MAX_LOGO_BYTES} bytes`);
   const contentType = sniffedType(bytes) ?? (isSvg(bytes) ? "image/svg+xml" : undefined);
   if (contentType === undefined) throw new ConfigError(`${setting}: ${absolute} must be an SVG, PNG, JPEG, GIF or WebP image`);
   return { bytes, contentType };
-}
-
-function readImage(setting: string, path: string): Buffer {
-  try {
-    return readBytes(path, MAX_LOGO_BYTES);
-  } catch (error) {
-    throw new ConfigError(`${setting}: ${fileProblem(path, error)}`);
-  }
 }
 
 /** An svg element, which an XML declaration, comments and a document type may precede. */
