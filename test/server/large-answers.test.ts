@@ -15,7 +15,7 @@ import { sendHttp1, sendHttp2 } from "../support/raw.ts";
 
 const file = testFile(
   { Ask: ["int32 count"], Item: ["int32 index", "string text"], List: ["string id", "repeated Item items", "int64 total"] },
-  { List: { input: "Ask", output: "List", http: { pattern: { case: "get", value: "/v1/items/{count}" } } } },
+  { List: { input: "Ask", output: "List", http: { pattern: { case: "get", value: "/v1/items" } } } },
 );
 const LIST = `/${file.service.typeName}/List`;
 const output = file.message("List");
@@ -70,7 +70,7 @@ const askOf = (count: number) => toBinary(file.message("Ask"), create(file.messa
 
 describe("REST", () => {
   const get = (url: string, count: number, headers: Record<string, string> = {}, method = "GET") =>
-    sendHttp1(url, { method, path: `/v1/items/${count}`, headers });
+    sendHttp1(url, { method, path: `/v1/items?count=${count}`, headers });
 
   test("a large answer has the bytes of the whole message", async () => {
     const { url } = await serve();
@@ -110,7 +110,7 @@ describe("REST", () => {
 test("a large answer to HTTP/1.0 ends with the connection", async () => {
   const { url } = await serve();
   const socket = connectTcp(Number(new URL(url).port), "127.0.0.1");
-  socket.write(`GET /v1/items/${LARGE} HTTP/1.0\r\nconnection: keep-alive\r\n\r\n`);
+  socket.write(`GET /v1/items?count=${LARGE} HTTP/1.0\r\nconnection: keep-alive\r\n\r\n`);
   const [head, body] = (await text(socket)).split("\r\n\r\n");
   expect(head).toMatch(/^HTTP\/1\.1 200 /);
   expect(head).toMatch(/connection: close/i);
@@ -174,12 +174,12 @@ async function untilPaused(askServer: () => Promise<unknown>): Promise<void> {
 }
 
 async function openUnread(url: string): Promise<{ call: ClientRequest; response: IncomingMessage }> {
-  const call = httpRequest(`${url}/v1/items/${ENDLESS}`, { agent: false });
+  const call = httpRequest(`${url}/v1/items?count=${ENDLESS}`, { agent: false });
   call.on("error", () => undefined);
   call.end();
   const [response] = (await once(call, "response")) as [IncomingMessage];
   response.on("error", () => undefined);
-  await untilPaused(() => sendHttp1(url, { method: "GET", path: "/v1/items/0" }));
+  await untilPaused(() => sendHttp1(url, { method: "GET", path: "/v1/items?count=0" }));
   return { call, response };
 }
 
