@@ -83,7 +83,7 @@ export default defineConfig({
       test,
     })),
     globalSetup: ["test/support/global-setup.ts"],
-    setupFiles: ["test/support/waits.ts"],
+    setupFiles: ["test/support/waits.ts", "test/support/declared-values.ts"],
     // As long as those of test/support/waits.ts.
     expect: { poll: { timeout: 20_000 } },
     // More than the two cores that the suite is made for: many tests wait for servers and databases.

@@ -9,8 +9,8 @@ import { describe, expect, test } from "vitest";
 const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
   "embedded-postgres": [],
-  store: ["domain"],
-  cells: ["store", "domain"],
+  store: ["sql", "domain"],
+  cells: ["store", "sql", "domain"],
   backup: ["embedded-postgres", "store", "domain"],
   archive: ["backup", "store", "domain"],
   models: ["domain"],
@@ -106,8 +106,9 @@ const imports: readonly Import[] = files.flatMap((file) =>
   })),
 );
 
-/** The folder, or the file if it is directly in src; "gen" for generated code. */
+/** The folder, or the file if it is directly in src; "gen" for generated code, "sql" for the calls of SQL functions. */
 function partOf(path: string): string {
+  if (path.startsWith("../gen/sql/")) return "sql";
   return path.startsWith("../gen/") ? "gen" : (path.split("/")[0] as string);
 }
 
@@ -161,6 +162,12 @@ test.each(ONLY_IN)("$packages is imported only in $places", ({ packages, places 
 test.each(["domain", "store"])("src/%s imports no messages", (part) => {
   const wrong = foreign.filter((one) => one.part === part && one.target.startsWith("@bufbuild/"));
   expect(wrong.map(({ file }) => file)).toEqual([]);
+});
+
+test("SQL functions are called by gen/sql/calls.ts, and by name only in the driver", () => {
+  const named = /\.call(?:<[^(]*>)?\(\s*"/;
+  const wrong = files.filter((file) => !file.startsWith("store/driver/") && named.test(sources.get(file) ?? ""));
+  expect(wrong).toEqual([]);
 });
 
 test("src/codec uses descriptors, errors and turns, but neither keys nor money", () => {

@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import * as sql from "../../gen/sql/calls.ts";
 import { LANE_COUNT, laneRanges, lanesOfText } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { Catalog } from "../models/catalog.ts";
@@ -208,7 +209,7 @@ export async function startWorker(config: Config, log: Log, login: DatabaseLogin
 
 /** A cell used as the only database would refuse the calls of all accounts of other cells. */
 async function requireAllLanes(database: FunctionCaller): Promise<void> {
-  const [state] = await database.call<{ lanes: string }>("cell_state");
+  const [state] = await sql.cellState(database);
   const lanes = lanesOfText(state?.lanes ?? "");
   if (lanes.length === LANE_COUNT) return;
   throw new ConfigError(

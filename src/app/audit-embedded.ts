@@ -1,3 +1,4 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { type Lane, lanesOfText } from "../domain/lane.ts";
 import { setCurrency } from "../domain/money.ts";
 import { type AuditProgress, type AuditReport, auditInSteps } from "../store/audit.ts";
@@ -74,6 +75,6 @@ export async function auditDatabases(
 }
 
 async function ownedLanes(database: Database): Promise<ReadonlySet<Lane>> {
-  const [row] = await database.call<{ lanes: string }>("cell_state");
+  const [row] = await sql.cellState(database);
   return new Set(lanesOfText(row?.lanes ?? ""));
 }

@@ -1,3 +1,4 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { CellDirectory } from "../cells/cell-directory.ts";
 import { CellRouter } from "../cells/cell-router.ts";
 import { CitusWorkers } from "../cells/citus/workers.ts";
@@ -95,8 +96,7 @@ export async function requireCurrency(database: FunctionCaller): Promise<void> {
 
 /** Returns the currency of the database: the given one if there are no amounts yet. */
 export async function keepCurrency(database: FunctionCaller, code: string | null): Promise<string> {
-  const [row] = await database.call<{ keep_currency: string }>("keep_currency", code);
-  return row?.keep_currency ?? "";
+  return await sql.keepCurrency(database, { code });
 }
 
 function newClock(): DatabaseClock {

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError } from "../domain/errors.ts";
 import { LANE_COUNT, type Lane, lanesOfText } from "../domain/lane.ts";
 import type { Cell } from "../store/driver/cells.ts";
@@ -18,16 +19,6 @@ type DirectoryCell = {
   readonly assumedLanes: readonly Lane[];
   /** Called before the first use of the cell. */
   readonly prepare: () => Promise<unknown>;
-};
-
-type StateRow = { lanes: string; epochs: string; shared_version: bigint; name: string | null };
-type SharedRow = {
-  version: bigint;
-  plans: string;
-  limits: string;
-  operators: string;
-  prices: string;
-  webhooks: string;
 };
 
 /** Which cell owns each lane, and which cells can be used. Copies what all share from the first cell. */
@@ -130,7 +121,7 @@ export class CellDirectory {
     const state = await this.#readState(cell);
     const shared = this.#versions.get(0);
     if (cell !== 0 && shared !== undefined && state.shared_version < shared) {
-      await copyShared(await this.#readShared(), pool);
+      await sql.copySharedData(pool, await this.#readShared());
     }
     // At once, so that no call finds an owner that cannot be used yet.
     this.#record(cell, state);
@@ -142,7 +133,7 @@ export class CellDirectory {
     const shared = await this.#readShared();
     this.#versions.set(0, shared.version);
     const others = this.#cells.filter((_, cell) => cell !== 0 && this.#usable.has(cell));
-    await Promise.all(others.map(({ pool }) => copyShared(shared, pool)));
+    await Promise.all(others.map(({ pool }) => sql.copySharedData(pool, shared)));
   }
 
   #requireUsable(cell: number): void {
@@ -169,9 +160,9 @@ export class CellDirectory {
     return reading;
   }
 
-  async #readState(cell: number): Promise<StateRow> {
+  async #readState(cell: number): Promise<sql.CellStateRow> {
     const { name, pool } = this.#cells[cell] as DirectoryCell;
-    const [row] = await pool.call<StateRow>("cell_state");
+    const [row] = await sql.cellState(pool);
     if (!row) throw new Error(`the cell "${name}" has no state`);
     if (row.name !== null && row.name !== name) {
       this.#usable.delete(cell);
@@ -180,7 +171,7 @@ export class CellDirectory {
     return row;
   }
 
-  #record(cell: number, row: StateRow): void {
+  #record(cell: number, row: sql.CellStateRow): void {
     const epochs = row.epochs.split(",");
     const lanes = lanesOfText(row.lanes);
     this.#map.record(cell, new Map(lanes.map((lane, i) => [lane, BigInt(epochs[i] ?? 0)])));
@@ -188,14 +179,10 @@ export class CellDirectory {
     this.#onOwners(this.#map.unowned.length);
   }
 
-  async #readShared(): Promise<SharedRow> {
-    const [row] = (await this.#cells[0]?.pool.call<SharedRow>("read_shared_data")) ?? [];
-    return row as SharedRow;
+  async #readShared(): Promise<sql.ReadSharedDataRow> {
+    const [row] = await sql.readSharedData((this.#cells[0] as DirectoryCell).pool);
+    return row as sql.ReadSharedDataRow;
   }
-}
-
-async function copyShared({ version, plans, limits, operators, prices, webhooks }: SharedRow, cell: Cell): Promise<void> {
-  await cell.call("copy_shared_data", version, plans, limits, operators, prices, webhooks);
 }
 
 /** The epochs of the lanes that a cell owns by its own table. */

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Command } from "commander";
+import * as sql from "../../gen/sql/calls.ts";
 import { APP_ROLE } from "../app/prepare-database.ts";
 import type { CellToMigrate } from "../cells/migrate-cell.ts";
 import { abortSplit, SPLIT_STEPS, type SplitResult, splitCell } from "../cells/split-cell.ts";
@@ -68,7 +69,7 @@ async function readState({ name, address, schema }: CellToMigrate): Promise<Cell
     maxWaitMs: STATEMENT_TIMEOUT_MS,
   });
   try {
-    const [row] = await database.call<{ lanes: string; name: string | null }>("cell_state");
+    const [row] = await sql.cellState(database);
     const stored = row?.name ?? name;
     if (stored !== name) return { name, schema, lanes: [], problem: `the database is the cell "${stored}"` };
     return { name, schema, lanes: lanesOfText(row?.lanes ?? ""), problem: undefined };

@@ -1,38 +1,18 @@
+import * as sql from "../../gen/sql/calls.ts";
 import type { NewKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, isAccountId, isGenerationId, monthOfId } from "../domain/ids.ts";
-import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
+import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import type { ScopeBits } from "../domain/scope.ts";
-import { type Action, change } from "./action.ts";
+import type { Action } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "./merge-cells.ts";
 import { namedCell } from "./named-cell.ts";
 import type { Identity } from "./operators.ts";
 
-export type AccountRow = {
-  id: string;
-  name: string;
-  plan: string;
-  balance_micros: bigint;
-  held_micros: bigint;
-  created_at: Date;
-  suspended_at: Date | null;
-  external_id: string;
-  email: string;
-  notes: string;
-  /** The threshold of the event balance.low; null for none. */
-  low_balance_micros: bigint | null;
-  /** What reversed payments still cost the account. */
-  owed_micros: bigint;
-  closed_at: Date | null;
-  /** Whether it has credits that expire or are promotional. */
-  has_grants: boolean;
-  /** The charges of today and of this month, in UTC, as of the last refresh of the figures. */
-  day_micros: bigint;
-  month_micros: bigint;
-};
+export type AccountRow = Omit<sql.AccountViews, "lane">;
 
 type AccountProfile = {
   readonly externalId?: string | undefined;
@@ -52,26 +32,13 @@ export async function createAccount(
   { id, name, plan }: { readonly id: string; readonly name: string; readonly plan: string },
   profile?: AccountProfile,
 ): Promise<AccountRow> {
-  const lane = laneOfId(id);
-  const [row] = await change<AccountRow>(
-    database,
-    lane,
-    action,
-    "create_account",
-    lane,
-    id,
-    name,
-    plan,
-    profile?.externalId ?? null,
-    profile?.email ?? null,
-    profile?.notes ?? null,
-  );
+  const [row] = await sql.createAccount(database, action, { lane: laneOfId(id), id, name, plan, ...profile });
   return row as AccountRow;
 }
 
 export async function getAccount(database: Cells, id: string): Promise<AccountRow> {
   const lane = laneOfId(id);
-  const [row] = await database.at(lane).call<AccountRow>("get_account", lane, id);
+  const [row] = await sql.getAccount(database.at(lane), { lane, id });
   if (!row) throw new DomainError("not_found", { message: `There is no account "${id}".` });
   return row;
 }
@@ -108,7 +75,7 @@ export async function accountIdOf(database: Cells, reference: string): Promise<s
 async function findInAll(database: Cells, reference: string, withNames: boolean): Promise<AccountRow[]> {
   const found = await Promise.all(
     database.all.map(async (_, i) => {
-      const rows = await namedCell(database, i).call<AccountRow>("find_accounts", reference, withNames);
+      const rows = await sql.findAccounts(namedCell(database, i), { reference, withNames });
       return rows.filter(({ id }) => database.owns(i, laneOfId(id)));
     }),
   );
@@ -119,7 +86,7 @@ async function findInAll(database: Cells, reference: string, withNames: boolean)
 
 export async function listAccounts(database: Cells, page: Page) {
   const rows = await mergeCells<AccountRow>(database, page.size + 1, {
-    read: (cell, after, limit) => cell.call("list_accounts", after?.id ?? page.after, limit),
+    read: (cell, after, limit) => sql.listAccounts(cell, { before: after?.id ?? page.after, limit }),
     compare: (one, other) => compareBytes(other.id, one.id),
     laneOf: ({ id }) => laneOfId(id),
   });
@@ -134,8 +101,6 @@ export type AccountSort = {
   readonly belowMicros: Micros | undefined;
 };
 
-type SortedRow = AccountRow & { term: string };
-
 /** A page of the accounts in an order. */
 export async function sortAccounts(database: Cells, { sort, state, belowMicros }: AccountSort, page: Page) {
   const [, term = "", id = ""] = splitPosition(page, 2) ?? [];
@@ -143,10 +108,10 @@ export async function sortAccounts(database: Cells, { sort, state, belowMicros }
   const direction = isName || sort === "lowest_balance" ? 1 : -1;
   const compareTerms = (one: string, other: string) =>
     isName || sort === "newest" ? compareBytes(one, other) : Number(BigInt(one) - BigInt(other));
-  const rows = await mergeCells<SortedRow>(database, page.size + 1, {
+  const rows = await mergeCells<sql.SortAccountsRow>(database, page.size + 1, {
     read: (cell, last, limit) => {
       const after = last ?? { term, id };
-      return cell.call("sort_accounts", sort, state, belowMicros ?? null, after.term, after.id, limit);
+      return sql.sortAccounts(cell, { sort, state, below: belowMicros, after: after.term, afterId: after.id, limit });
     },
     compare: (one, other) => direction * (compareTerms(one.term, other.term) || compareBytes(one.id, other.id)),
     laneOf: (row) => laneOfId(row.id),
@@ -171,48 +136,27 @@ export class FiguresUpkeep {
   async maintain(): Promise<void> {
     const first = this.#checks * LANES_PER_REFRESH;
     this.#checks = (this.#checks + 1) % CHECKS_PER_REFRESH;
-    if (first < LANE_COUNT) await this.#cell.call("refresh_figures", first, first + LANES_PER_REFRESH - 1);
+    if (first < LANE_COUNT) await sql.refreshFigures(this.#cell, { first, last: first + LANES_PER_REFRESH - 1 });
   }
 }
 
 export async function setAccountPlan(database: Cells, action: Action, id: string, plan: string): Promise<AccountRow> {
-  const lane = laneOfId(id);
-  const [row] = await change<AccountRow>(database, lane, action, "set_account_plan", lane, id, plan);
+  const [row] = await sql.setAccountPlan(database, action, { lane: laneOfId(id), id, plan });
   return row as AccountRow;
 }
 
-export async function updateAccount(
-  database: Cells,
-  action: Action,
-  id: string,
-  { name, externalId, email, notes, lowBalanceMicros }: AccountChanges,
-): Promise<AccountRow> {
-  const lane = laneOfId(id);
-  const [row] = await change<AccountRow>(
-    database,
-    lane,
-    action,
-    "update_account",
-    lane,
-    id,
-    name ?? null,
-    externalId ?? null,
-    email ?? null,
-    notes ?? null,
-    lowBalanceMicros ?? null,
-  );
+export async function updateAccount(database: Cells, action: Action, id: string, changes: AccountChanges): Promise<AccountRow> {
+  const [row] = await sql.updateAccount(database, action, { lane: laneOfId(id), id, ...changes });
   return row as AccountRow;
 }
 
-export type GrantRow = {
-  entry_id: string;
-  amount_micros: bigint;
-  rest_micros: bigint;
-  /** Null if it does not expire. */
-  expires_at: Date | null;
-  is_promotional: boolean;
-};
+/** A credit; `expires_at` is null if it does not expire. */
+export type GrantRow = { [Name in GrantColumn]: NonNullable<sql.AccountGrantsRow[Name]> } & Pick<
+  sql.AccountGrantsRow,
+  "expires_at"
+>;
 
+type GrantColumn = "entry_id" | "amount_micros" | "rest_micros" | "is_promotional";
 type BalanceWithGrants = Pick<AccountRow, "balance_micros" | "held_micros"> & { grants: GrantRow[] };
 
 /**
@@ -222,33 +166,30 @@ type BalanceWithGrants = Pick<AccountRow, "balance_micros" | "held_micros"> & { 
 export async function readGrants(database: Cells, account: AccountRow): Promise<BalanceWithGrants> {
   if (!account.has_grants) return { ...account, grants: [] };
   const lane = laneOfId(account.id);
-  type Row = BalanceWithGrants & { [Name in keyof GrantRow]: GrantRow[Name] | null };
-  const rows = await database.at(lane).call<Row>("account_grants", lane, account.id);
+  const rows = await sql.accountGrants(database.at(lane), { lane, accountId: account.id });
   const { balance_micros, held_micros } = rows[0] ?? account;
   return {
     balance_micros,
     held_micros,
-    grants: rows.filter((row): row is Row & GrantRow => row.entry_id !== null),
+    grants: rows.filter((row): row is typeof row & GrantRow => row.entry_id !== null),
   };
 }
 
 /** Takes what has expired of credits from the balances of a cell. Called every second, at one server or several. */
 export async function expireGrants(cell: FunctionCaller): Promise<void> {
-  const rows = await cell.call<{ lane: Lane; id: string }>("accounts_to_expire", MAX_EXPIRED_PER_ROUND);
-  for (const { lane, id } of rows) await cell.call("expire_account_grants", lane, id);
+  for (const account of await sql.accountsToExpire(cell, { limit: MAX_EXPIRED_PER_ROUND }))
+    await sql.expireAccountGrants(cell, account);
 }
 
 /** Sets the threshold of the event balance.low; null for none. */
 export async function setLowBalance(database: Cells, action: Action, id: string, micros: Micros | null): Promise<AccountRow> {
-  const lane = laneOfId(id);
-  const [row] = await change<AccountRow>(database, lane, action, "set_low_balance", lane, id, micros);
+  const [row] = await sql.setLowBalance(database, action, { lane: laneOfId(id), id, micros });
   return row as AccountRow;
 }
 
 /** Once this returns, every server refuses the account's calls, or admits them again. */
 export async function setAccountSuspended(database: Cells, action: Action, id: string, suspended: boolean): Promise<AccountRow> {
-  const lane = laneOfId(id);
-  const [row] = await change<AccountRow>(database, lane, action, "set_account_suspended", lane, id, suspended);
+  const [row] = await sql.setAccountSuspended(database, action, { lane: laneOfId(id), id, suspended });
   return row as AccountRow;
 }
 
@@ -272,30 +213,20 @@ export async function createFirstAccount(
   key: FirstKey,
   owner: (Identity & { readonly id: string }) | undefined,
 ): Promise<boolean> {
-  const lane = laneOfId(account.id);
-  const [row] = await change<{ created: boolean }>(
-    database,
-    lane,
-    action,
-    "create_first_account",
-    lane,
-    account.id,
-    account.name,
-    account.plan,
-    credit.entryId,
-    monthOfId(credit.entryId),
-    credit.amountMicros,
-    credit.reason,
-    key.id,
-    Buffer.from(key.generated.fingerprint, "hex"),
-    key.scopes,
-    key.generated.visibleStart,
-    key.generated.visibleEnd,
-    owner?.id ?? null,
-    owner?.issuer ?? null,
-    owner?.subject ?? null,
-    owner?.verifiedEmail ?? null,
-  );
+  const [row] = await sql.createFirstAccount(database, action, {
+    lane: laneOfId(account.id),
+    ...account,
+    ...credit,
+    month: monthOfId(credit.entryId),
+    keyId: key.id,
+    scopes: key.scopes,
+    ...key.generated,
+    fingerprint: Buffer.from(key.generated.fingerprint, "hex"),
+    ownerId: owner?.id,
+    ownerIssuer: owner?.issuer,
+    ownerSubject: owner?.subject,
+    ownerEmail: owner?.verifiedEmail,
+  });
   return row?.created === true;
 }
 
@@ -305,7 +236,7 @@ export async function createFirstAccount(
  */
 const FIELDS = ["external_id", "email", "name", "part"] as const;
 
-type FoundRow = AccountRow & { term: string; was_found: boolean };
+type FoundRow = sql.SearchAccountsRow;
 
 /**
  * A page of the accounts whose id is the text, or the id of something that belongs to them, whose external id, e-mail address or
@@ -314,12 +245,12 @@ type FoundRow = AccountRow & { term: string; was_found: boolean };
 export async function searchAccounts(database: Cells, text: string, page: Page, pieces = NAME_PIECES) {
   const [first = 0, afterTerm = "", afterId = ""] = splitPosition(page, 2) ?? [];
   const limit = page.size + 1;
-  const rows: (AccountRow & { field: number; term: string })[] = [];
+  const rows: (Omit<FoundRow, "was_found"> & { field: number })[] = [];
   if (page.after === "") {
     const id = isGenerationId(text) ? entryIdOf(text) : text;
     const lane = laneOfId(id);
     const month = /^led_[0-9a-z]{26}$/.test(id) ? monthOfId(id) : 0;
-    const found = await database.at(lane).call<AccountRow>("account_with", lane, id, month);
+    const found = await sql.accountWith(database.at(lane), { lane, id, month });
     rows.push(...found.map((row) => ({ ...row, field: 0, term: "" })));
   }
   let stoppedAt: string | undefined;
@@ -330,10 +261,10 @@ export async function searchAccounts(database: Cells, text: string, page: Page, 
       read: (cell, last, count) => {
         const after = last ?? { term, id };
         return name === "part"
-          ? readNameParts<FoundRow & { is_match: boolean }, typeof after>(after, count, pieces, (start, read, missing) =>
-              cell.call("search_names", text, start.term, start.id, read, missing),
+          ? readNameParts<sql.SearchNamesRow, typeof after>(after, count, pieces, (start, read, missing) =>
+              sql.searchNames(cell, { search: text, after: start.term, afterId: start.id, rows: read, limit: missing }),
             )
-          : cell.call("search_accounts", name, text, after.term, after.id, count);
+          : sql.searchAccounts(cell, { field: name, search: text, after: after.term, afterId: after.id, limit: count });
       },
       compare: (one, other) => compareBytes(one.term, other.term) || compareBytes(one.id, other.id),
       laneOf: (row) => laneOfId(row.id),
@@ -352,11 +283,10 @@ export async function namesOf(
   keyIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const arrayOf = (ids: readonly string[]) => JSON.stringify([...new Set(ids)].filter((id) => id !== ""));
-  type Row = { id: string; name: string };
-  const [accounts, keys] = [arrayOf(accountIds), arrayOf(keyIds)];
+  const ids = { accountIds: arrayOf(accountIds), keyIds: arrayOf(keyIds) };
   const found = await Promise.all(
     database.all.map(async (_, i) => {
-      const rows = await namedCell(database, i).call<Row>("names_of", accounts, keys);
+      const rows = await sql.namesOf(namedCell(database, i), ids);
       return rows.filter(({ id }) => database.owns(i, laneOfId(id)));
     }),
   );

@@ -1,3 +1,4 @@
+import * as fields from "../../gen/sql/fields.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
 import type { Role } from "../domain/operator.ts";
@@ -41,23 +42,7 @@ export type Action = {
   readonly requestId: string;
 };
 
-const callerType = new CompositeType("caller", [
-  "kind",
-  "id",
-  "name",
-  "account_id",
-  "fingerprint",
-  "scope",
-  "role",
-  "covered_scopes",
-  "while_suspended",
-  "cidrs",
-  "method",
-  "target",
-  "reason",
-  "details",
-  "request_id",
-]);
+const callerType = new CompositeType(fields.caller);
 
 /** The server itself, whose right nobody can withdraw. */
 export const SERVER: Actor = { kind: "server", id: "server", name: "server" };
@@ -67,24 +52,31 @@ export function laneOfChange({ actor }: Action, id: string): Lane {
   return laneOfId(actor.accountId ?? id);
 }
 
+/** Where changes are made. */
+export type ChangedCells = Pick<Cells, "all" | "home" | "route">;
+
 /** Calls a function that makes a change for a caller. What belongs to no account is in the lane after the last one. */
 export async function change<Row>(
-  database: Cells,
+  database: ChangedCells,
   lane: Lane,
   action: Action,
   name: string,
   ...parameters: Parameter[]
 ): Promise<Row[]> {
-  return await database.route(lane, (cell) => changeIn<Row>(database, cell, action, name, ...parameters));
+  return await database.route(lane, (cell) => changeIn<Row>(database, cell, action, name, parameters));
 }
 
-/** The same in a cell of `database.all`. */
-export async function changeIn<Row>(
-  database: Cells,
+/** One cell of `database.all`, whichever owns a lane. */
+export function onlyCell({ all, home }: Cells, cell: number): ChangedCells {
+  return { all, home, route: (_lane, send) => send(cell) };
+}
+
+async function changeIn<Row>(
+  database: ChangedCells,
   cell: number,
   action: Action,
   name: string,
-  ...parameters: Parameter[]
+  parameters: readonly Parameter[],
 ): Promise<Row[]> {
   const { actor } = action;
   const send = (caller: string) => (database.all[cell] as Cell).call<Row>(name, caller, ...parameters);

@@ -1,3 +1,4 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Lane } from "../domain/lane.ts";
 import { AddressRanges } from "../domain/network.ts";
@@ -183,43 +184,17 @@ class KnownRanges {
   }
 }
 
-/** A row of the result of vx.admit. */
-type AdmitRow = {
-  n: number;
-  state: "active" | "revoked" | "expired" | "suspended" | "rotated";
-  scopes: number;
-  granted: number;
-  /** Null if no call took a slot and the statement did not read the window. */
-  used: number | null;
-  rpm: number;
-  seconds_left: number;
-  key_id: string;
-  account_id: string;
-  key_name: string;
-  plan: string;
-  visible_start: string;
-  visible_end: string;
-  balance_micros: bigint;
-  models: string | null;
-  /** The address ranges of the key, separated by commas; null for all addresses. */
-  allowed_cidrs: string | null;
-  /** Only in the state "rotated". */
-  current_fingerprint: Buffer | null;
-  price_list_version: number;
-};
-
 async function admit(
   cell: FunctionCaller,
   requests: readonly AdmissionRequest[],
   ranges: KnownRanges,
 ): Promise<AdmissionResult[]> {
   const groups = [...groupByKey(requests, ranges).values()];
-  const rows = await cell.call<AdmitRow>(
-    "admit",
+  const rows = await sql.admit(cell, {
     // Without counts, the key is not recorded as used.
-    admitItem.arrayOf(groups.map((group) => (group.isUsed ? group : uncounted(group)))),
-    admitItem.arrayOf(groups.map(({ whileSuspended }) => whileSuspended ?? {})),
-  );
+    items: admitItem.arrayOf(groups.map((group) => (group.isUsed ? group : uncounted(group)))),
+    whileSuspended: admitItem.arrayOf(groups.map(({ whileSuspended }) => whileSuspended ?? {})),
+  });
   const admissions = new Array<AdmissionResult>(requests.length).fill({ outcome: "unknown" });
   for (const row of rows) {
     const group = groups[row.n - 1];
@@ -269,7 +244,7 @@ function noSlots(): SlotCounts {
 }
 
 /** Hands the granted slots to the calls of one key in the order they arrived. */
-function decideGroup(row: AdmitRow, group: Group, requests: readonly AdmissionRequest[], admissions: AdmissionResult[]) {
+function decideGroup(row: sql.AdmitRow, group: Group, requests: readonly AdmissionRequest[], admissions: AdmissionResult[]) {
   const { calls } = group;
   if (row.state === "rotated") {
     const fingerprint = row.current_fingerprint?.toString("hex") ?? "";

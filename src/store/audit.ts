@@ -1,11 +1,11 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { LANE_COUNT, type Lane, laneRanges, lanesOfText } from "../domain/lane.ts";
 import type { Quarter } from "../domain/periods.ts";
 import type { Cells, FunctionCaller, ReadCells } from "./driver/cells.ts";
-import type { Parameter } from "./driver/connection.ts";
 import { lanesInUse, namedCell } from "./named-cell.ts";
 import { currentQuarter, currentTimeMs } from "./usage-sums.ts";
 
-export type AuditFinding = { account_id: string; rule: string; detail: string };
+export type AuditFinding = sql.AuditPricesRow;
 
 export type AuditReport = {
   /** By the clock of the first cell, in whole seconds. */
@@ -28,20 +28,15 @@ type Position = {
   next_seq: bigint;
   next_rows: bigint;
   next_sum: string;
-  next_hash: Uint8Array;
+  next_hash: Buffer;
 };
-
-type AuditRow = AuditFinding & { accounts: bigint; entries: bigint; keys: bigint; balance_micros: string } & (
-    | Position
-    | { [Name in keyof Position]: null }
-  );
 
 const START: Position = {
   next_account_id: "",
   next_seq: 0n,
   next_rows: 0n,
   next_sum: "0",
-  next_hash: new Uint8Array(),
+  next_hash: Buffer.alloc(0),
 };
 
 /** How far an audit is. Its parts are, of each cell, the lanes in use, the prices and the operator log. */
@@ -96,34 +91,25 @@ export async function* auditInSteps(
   return { parts, report };
 }
 
-/** The last complete audit that a server ran. */
-export type LastAudit = {
-  /** When a scheduled audit last began; null before the first one. */
-  claimed_at: Date | null;
-  /** Null before the first audit. */
-  started_at: Date | null;
-  seconds: number | null;
-  entries: bigint;
-  findings: number;
-};
+/** The last complete audit that a server ran, and when a scheduled one last began: null before the first. */
+export type LastAudit = sql.LastAuditRow;
 
 export async function lastAudit({ home }: Cells): Promise<LastAudit | undefined> {
-  return (await home.call<LastAudit>("last_audit"))[0];
+  return (await sql.lastAudit(home))[0];
 }
 
 export async function recordAudit({ home }: Cells, report: AuditReport): Promise<void> {
-  await home.call("record_audit", report.startedAt, report.entries, report.findings.length);
+  const { startedAt, entries, findings } = report;
+  await sql.recordAudit(home, { startedAt, entries, findings: findings.length });
 }
 
 /** Whether this server runs the next scheduled audit. */
 export async function claimAudit({ home }: Cells, hours: number): Promise<boolean> {
-  return (await home.call<{ is_due: boolean }>("claim_audit", hours))[0]?.is_due === true;
+  return (await sql.claimAudit(home, { hours }))[0]?.is_due === true;
 }
 
 async function unownedLanes(database: ReadCells): Promise<Lane[]> {
-  const states = await Promise.all(
-    database.all.map((_, cell) => namedCell(database, cell).call<{ lanes: string }>("cell_state")),
-  );
+  const states = await Promise.all(database.all.map((_, cell) => sql.cellState(namedCell(database, cell))));
   const owned = new Set(states.flatMap(([state]) => lanesOfText(state?.lanes ?? "")));
   return Array.from(Array(LANE_COUNT).keys()).filter((lane) => !owned.has(lane));
 }
@@ -154,15 +140,15 @@ async function* auditCell(
       yield partsDone;
       archived = await auditArchivedUsage(cell, lane, archived, pieceRows, report);
     }
-    for (const name of ["audit_limits", "audit_grants"]) {
+    for (const auditAccounts of [sql.auditLimits, sql.auditGrants]) {
       let account: string | undefined = "";
       while (account !== undefined) {
         yield partsDone;
-        account = await auditAccounts(cell, name, [lane, account, LIMIT_ACCOUNTS], report);
+        account = await nextAccount(report, auditAccounts, cell, lane, account);
       }
     }
   }
-  report.findings.push(...(await cell.call<AuditFinding>("audit_prices", MAX_FINDINGS - report.findings.length)));
+  report.findings.push(...(await sql.auditPrices(cell, { maxFindings: MAX_FINDINGS - report.findings.length })));
   let event: EventPosition | undefined = FIRST_EVENT;
   while (event) {
     yield lanes.length + 1;
@@ -184,8 +170,6 @@ type UsagePosition = EntryPosition & {
   /** The position of the next sums; undefined when all were read. */
   readonly nextSums: string | undefined;
 };
-
-type UsageAuditRow = AuditFinding & (EntryPosition | { [Name in keyof EntryPosition]: null });
 
 const FIRST_USAGE: UsagePosition = {
   next_account_id: "",
@@ -211,19 +195,14 @@ async function auditUsage(
   const { next_account_id: accountId, quarter, stored, nextSums } = at;
   if (nextSums !== undefined) {
     const size = pieceRows * SUMS_PER_ENTRY;
-    type Sums = { fingerprint: string; next: string | null };
-    const [sums] = await cell.call<Sums>("stored_usage", lane, accountId, quarter, nextSums, size);
+    const [sums] = await sql.storedUsage(cell, { lane, accountId, end: quarter, position: nextSums, limit: size });
     return { ...at, stored: stored + BigInt(sums?.fingerprint ?? 0), nextSums: sums?.next ?? undefined };
   }
-  const sums = [at.next_sum, stored.toString(), quarter];
-  const parameters = [lane, accountId, at.next_seq, ...sums, pieceRows];
-  const next = await readPiece<UsageAuditRow>(cell, report, "audit_usage", parameters);
+  const range = { lane, accountId, seq: at.next_seq, sum: at.next_sum, stored: stored.toString(), quarter, limit: pieceRows };
+  const next = await readPiece(report, (maxFindings) => sql.auditUsage(cell, { ...range, maxFindings }));
   if (next.next_account_id === null) return undefined;
-  const position = {
-    next_account_id: next.next_account_id,
-    next_seq: next.next_seq,
-    next_sum: next.next_sum,
-  };
+  const { next_account_id, next_seq, next_sum } = next as EntryPosition;
+  const position = { next_account_id, next_seq, next_sum };
   if (position.next_account_id === accountId) return { ...at, ...position };
   const unchanged = (await currentQuarter(cell)) - UNCHANGED_AFTER_QUARTERS;
   return { ...position, quarter: unchanged, stored: 0n, nextSums: "" };
@@ -241,33 +220,31 @@ async function auditArchivedUsage(
   pieceRows: number,
   report: AuditReport,
 ): Promise<ArchivedUsagePosition | undefined> {
-  type Row = AuditFinding & (ArchivedUsagePosition | { next: null });
-  const parameters = [lane, at.next, at.next_sum, pieceRows * SUMS_PER_ENTRY];
-  const position = await readPiece<Row>(cell, report, "audit_archived_usage", parameters);
-  return position.next === null ? undefined : position;
+  const range = { lane, position: at.next, sum: at.next_sum, limit: pieceRows * SUMS_PER_ENTRY };
+  const next = await readPiece(report, (maxFindings) => sql.auditArchivedUsage(cell, { ...range, maxFindings }));
+  return next.next === null ? undefined : (next as ArchivedUsagePosition);
 }
 
 /** Accounts per piece: each has few counters, or one for each of its end users. */
 const LIMIT_ACCOUNTS = 200;
 
-/** Compares the counters of limits of a lane with the ledger and the open holds. */
-async function auditAccounts(
-  cell: FunctionCaller,
-  name: string,
-  position: Parameter[],
+/** Compares the counters of limits, or the grants, of a lane with the ledger. */
+async function nextAccount(
   report: AuditReport,
+  auditAccounts: typeof sql.auditLimits | typeof sql.auditGrants,
+  cell: FunctionCaller,
+  lane: Lane,
+  accountId: string,
 ): Promise<string | undefined> {
-  type Row = AuditFinding & { next_account_id: string | null };
-  const first = await readPiece<Row>(cell, report, name, position);
-  return first.next_account_id ?? undefined;
+  const range = { lane, accountId, limit: LIMIT_ACCOUNTS };
+  const next = await readPiece(report, (maxFindings) => auditAccounts(cell, { ...range, maxFindings }));
+  return next.next_account_id ?? undefined;
 }
 
 /** The event after which the next piece of the operator log starts. */
-type EventPosition = { next_lane: number; next_seq: bigint; next_hash: Uint8Array };
+type EventPosition = { next_lane: number; next_seq: bigint; next_hash: Buffer };
 
-type EventAuditRow = AuditFinding & { events: bigint } & (EventPosition | { [Name in keyof EventPosition]: null });
-
-const FIRST_EVENT: EventPosition = { next_lane: 0, next_seq: 0n, next_hash: new Uint8Array() };
+const FIRST_EVENT: EventPosition = { next_lane: 0, next_seq: 0n, next_hash: Buffer.alloc(0) };
 
 async function auditEvents(
   cell: FunctionCaller,
@@ -275,10 +252,10 @@ async function auditEvents(
   pieceRows: number,
   report: AuditReport,
 ): Promise<EventPosition | undefined> {
-  const parameters = [at.next_lane, at.next_seq, at.next_hash, pieceRows];
-  const totals = await readPiece<EventAuditRow>(cell, report, "audit_operator_events", parameters);
+  const range = { lane: at.next_lane, seq: at.next_seq, hash: at.next_hash, limit: pieceRows };
+  const totals = await readPiece(report, (maxFindings) => sql.auditOperatorEvents(cell, { ...range, maxFindings }));
   report.operatorEvents += totals.events;
-  return totals.next_lane === null ? undefined : totals;
+  return totals.next_lane === null ? undefined : (totals as EventPosition);
 }
 
 async function auditPiece(
@@ -288,25 +265,22 @@ async function auditPiece(
   pieceRows: number,
   report: AuditReport,
 ): Promise<Position | undefined> {
-  const account = [at.next_account_id, at.next_seq, at.next_rows, at.next_sum, at.next_hash];
-  const totals = await readPiece<AuditRow>(cell, report, "audit", [lane, ...account, pieceRows]);
+  const account = { accountId: at.next_account_id, seq: at.next_seq, rows: at.next_rows, sum: at.next_sum, hash: at.next_hash };
+  const totals = await readPiece(report, (maxFindings) => sql.audit(cell, { lane, ...account, limit: pieceRows, maxFindings }));
   report.accounts += totals.accounts;
   report.entries += totals.entries;
   report.keys += totals.keys;
   report.balanceMicros += BigInt(totals.balance_micros);
-  return totals.next_account_id === null ? undefined : totals;
+  return totals.next_account_id === null ? undefined : (totals as Position);
 }
 
 /** Adds the findings of a piece to the report. Returns the first row: the totals and the position of the next piece. */
 async function readPiece<Row extends AuditFinding>(
-  cell: FunctionCaller,
   report: AuditReport,
-  name: string,
-  parameters: readonly Parameter[],
+  read: (maxFindings: number) => Promise<Row[]>,
 ): Promise<Row> {
-  const room = MAX_FINDINGS - report.findings.length;
-  const [first, ...findings] = await cell.call<Row>(name, ...parameters, room);
-  if (!first) throw new Error(`vx.${name} returned no totals`);
+  const [first, ...findings] = await read(MAX_FINDINGS - report.findings.length);
+  if (!first) throw new Error("a piece of an audit has no totals");
   for (const { account_id, rule, detail } of findings) report.findings.push({ account_id, rule, detail });
   return first;
 }

@@ -1,30 +1,11 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { paymentCurrency } from "../domain/top-up.ts";
-import { type Action, change } from "./action.ts";
+import type { Action } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 
-export type AutoTopUpRow = {
-  account_id: string;
-  is_enabled: boolean;
-  threshold_micros: bigint;
-  amount_micros: bigint;
-  monthly_max_micros: bigint;
-  /** Failed payments in a row. */
-  failures: number;
-  last_failure: string;
-  customer_id: string | null;
-  method_id: string | null;
-  method: string;
-  /** The page on which the customer stores a payment method; null without one. */
-  page_id: string | null;
-  page_url: string;
-  page_created_at: Date | null;
-  /** What the automatic top-ups of this month add up to. */
-  month_micros: bigint;
-  /** The one that is not decided yet; empty without one. */
-  pending_topup_id: string;
-};
+export type AutoTopUpRow = sql.AutoTopupView;
 
 export type AutoTopUpSettings = {
   readonly isEnabled: boolean;
@@ -36,7 +17,7 @@ export type AutoTopUpSettings = {
 /** Undefined before the settings were changed or a customer was stored for the first time. */
 export async function getAutoTopUp(database: Cells, accountId: string): Promise<AutoTopUpRow | undefined> {
   const lane = laneOfId(accountId);
-  const [row] = await database.at(lane).call<AutoTopUpRow>("get_auto_topup", lane, accountId);
+  const [row] = await sql.getAutoTopup(database.at(lane), { lane, accountId });
   return row;
 }
 
@@ -44,22 +25,10 @@ export async function putAutoTopUp(
   database: Cells,
   action: Action,
   accountId: string,
-  { isEnabled, thresholdMicros, amountMicros, monthlyMaxMicros }: AutoTopUpSettings,
+  settings: AutoTopUpSettings,
 ): Promise<AutoTopUpRow | undefined> {
-  const lane = laneOfId(accountId);
-  const [row] = await change<AutoTopUpRow>(
-    database,
-    lane,
-    action,
-    "put_auto_topup",
-    lane,
-    accountId,
-    isEnabled,
-    thresholdMicros,
-    amountMicros,
-    monthlyMaxMicros,
-    paymentCurrency(),
-  );
+  const values = { lane: laneOfId(accountId), accountId, ...settings, currency: paymentCurrency() };
+  const [row] = await sql.putAutoTopup(database, action, values);
   return row;
 }
 
@@ -74,25 +43,22 @@ export async function setAutoTopUpPage(
   page?: { readonly id: string; readonly url: string },
 ): Promise<AutoTopUpRow | undefined> {
   const lane = laneOfId(accountId);
-  const [row] = await database
-    .at(lane)
-    .call<AutoTopUpRow>(
-      "set_auto_topup_page",
-      lane,
-      accountId,
-      paymentCurrency(),
-      customer.id,
-      customer.replaced ?? null,
-      page?.id ?? null,
-      page?.url ?? null,
-    );
+  const [row] = await sql.setAutoTopupPage(database.at(lane), {
+    lane,
+    accountId,
+    currency: paymentCurrency(),
+    customerId: customer.id,
+    replaced: customer.replaced,
+    pageId: page?.id,
+    pageUrl: page?.url,
+  });
   return row;
 }
 
 /** After the provider deleted the customer. */
 export async function forgetCustomer(database: Cells, accountId: string, customerId: string): Promise<void> {
   const lane = laneOfId(accountId);
-  await database.at(lane).call("forget_customer", lane, accountId, customerId);
+  await sql.forgetCustomer(database.at(lane), { lane, accountId, customerId });
 }
 
 type SeenPage = {
@@ -110,25 +76,24 @@ export async function applyAutoTopUpPage(
   { id, createdAt, customerId, isOver, method }: SeenPage,
 ): Promise<void> {
   const lane = laneOfId(accountId);
-  await database
-    .at(lane)
-    .call("apply_auto_topup_page", lane, accountId, id, createdAt, customerId, isOver, method?.id ?? null, method?.text ?? null);
+  const page = { pageId: id, pageAt: createdAt, customerId, isOver, methodId: method?.id, method: method?.text };
+  await sql.applyAutoTopupPage(database.at(lane), { lane, accountId, ...page });
 }
 
 /** The accounts of a cell to look at now. Each is returned to one server. */
 export async function autoTopUpsDue(cell: FunctionCaller, limit: number): Promise<string[]> {
-  const rows = await cell.call<{ account_id: string }>("auto_topups_due", limit);
+  const rows = await sql.autoTopupsDue(cell, { limit });
   return rows.map(({ account_id: accountId }) => accountId);
 }
 
 /** Lets automatic top-ups start again after their month is over. */
 export async function resumeAutoTopUp(database: Cells, accountId: string): Promise<void> {
   const lane = laneOfId(accountId);
-  await database.at(lane).call("resume_auto_topup", lane, accountId);
+  await sql.resumeAutoTopup(database.at(lane), { lane, accountId });
 }
 
 /** Starts an automatic top-up after a call was refused, if less than the threshold is free. */
 export async function topUpAfterRefusal(database: Cells, accountId: string): Promise<void> {
   const lane = laneOfId(accountId);
-  await database.at(lane).call("top_up_after_refusal", lane, accountId);
+  await sql.topUpAfterRefusal(database.at(lane), { lane, accountId });
 }

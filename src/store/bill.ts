@@ -1,3 +1,4 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
@@ -117,19 +118,8 @@ export type BillItem =
 
 export type BillResult = HoldOutcome | EndOutcome;
 
-/** A row of the result of vx.bill. */
-export type BillRow = {
-  readonly kind: "end" | "hold" | "late";
-  readonly n: number;
-  readonly outcome: string;
-  readonly balance_micros: bigint;
-  readonly held_micros: bigint;
-  /** Its meaning depends on the kind and the outcome: see item_result. */
-  readonly amount_micros: bigint | null;
-  readonly clock: Date;
-  /** About a hold, what check_limits returns, as JSON; null if no limit applies. */
-  readonly limits: string | null;
-};
+/** A row about a hold, or about an ending with a charge. Its amount depends on the kind and the outcome: see item_result. */
+export type BillRow = sql.ItemResult & { balance_micros: bigint; held_micros: bigint };
 
 type BillOptions = {
   readonly serverId: string;
@@ -149,11 +139,11 @@ export async function bill(
   const lanes = [...new Set(items.map(({ lane }) => lane))];
   const ends = items.filter((item) => item.kind === "end");
   const holds = items.filter((item) => item.kind === "hold");
-  const parameters = [`{${lanes.join(",")}}`, arrayOfEnds(ends), arrayOfHolds(holds)];
-  const call = () => cell.call<BillRow>("bill", serverId, clock.after(START_WITHIN_MS), ...parameters);
+  const batch = { serverId, lanes: `{${lanes.join(",")}}`, ends: arrayOfEnds(ends), holds: arrayOfHolds(holds) };
+  const call = () => sql.bill(cell, { ...batch, notAfter: clock.after(START_WITHIN_MS) });
   const sentAt = clock.now();
   let rows = await call();
-  if (rows[0]?.kind === "late") {
+  if (rows[0]?.clock) {
     // Either the statement was delayed or the database's clock has changed; with a changed clock, the retry
     // succeeds.
     clock.set(rows[0].clock, sentAt);
@@ -171,7 +161,7 @@ export async function bill(
     });
     results.set(
       item,
-      resultOrViolation(() => (item.kind === "end" ? endOutcome(item, row) : holdOutcome(item, row))),
+      resultOrViolation(() => (item.kind === "end" ? endOutcome(item, row as BillRow) : holdOutcome(item, row as BillRow))),
     );
   }
   return items.map((item) => {
@@ -355,9 +345,9 @@ function bigintOf(text: string | null | undefined): bigint | undefined {
 /** What would happen to a hold. Nothing is held. */
 export async function quoteHold(cell: FunctionCaller, hold: HoldRequest): Promise<HoldOutcome> {
   const holds = arrayOfHolds([{ kind: "hold", lane: laneOfId(hold.accountId), hold }]);
-  const [row] = await cell.call<BillRow>("quote_hold", holds);
+  const [row] = await sql.quoteHold(cell, { holds });
   assertInvariant(row !== undefined, "a hold has a quote", { account: hold.accountId });
-  return holdOutcome({ hold }, row);
+  return holdOutcome({ hold }, row as BillRow);
 }
 
 /** Assertions on the input and the output of vx.bill. */

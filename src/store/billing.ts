@@ -1,3 +1,4 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
@@ -102,9 +103,8 @@ export class Billing {
   /** The ledger row of a generation. */
   async findEntry(accountId: string, generationId: string): Promise<EntryRow | undefined> {
     const id = entryIdOf(generationId);
-    const month = monthOfId(id);
     const lane = laneOfId(accountId);
-    const [row] = await this.#database.at(lane).call<EntryRow>("get_entry", lane, accountId, id, month);
+    const [row] = await sql.getEntry(this.#database.at(lane), { lane, accountId, id, month: monthOfId(id) });
     return row;
   }
 
@@ -172,6 +172,6 @@ function isInvalidData(error: DomainError): boolean {
 /** The stored response of the first call with an idempotency key. It may be long, so vx.bill does not return it. */
 export async function findAnswer(database: Cells, accountId: string, idempotencyKey: string): Promise<string | undefined> {
   const lane = laneOfId(accountId);
-  const [row] = await database.at(lane).call<{ answer: string }>("get_answer", lane, accountId, idempotencyKey);
+  const [row] = await sql.getAnswer(database.at(lane), { lane, accountId, idempotencyKey });
   return row?.answer;
 }

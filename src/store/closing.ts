@@ -1,20 +1,15 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { laneOfId } from "../domain/lane.ts";
-import { type Action, change } from "./action.ts";
+import type { Action } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
 import type { EntryRow } from "./ledger.ts";
 
-export type ClosingRow = {
-  active_keys: bigint;
-  webhooks: bigint;
-  /** The ids of top-ups, separated by commas. */
-  pending_topups: string;
-  payment_method: string;
-};
+export type ClosingRow = sql.ClosingOfRow;
 
 /** What the closing of an account ends. */
 export async function closingOf(database: Cells, accountId: string): Promise<ClosingRow> {
   const lane = laneOfId(accountId);
-  const [row] = await database.at(lane).call<ClosingRow>("closing_of", lane, accountId);
+  const [row] = await sql.closingOf(database.at(lane), { lane, id: accountId });
   return row as ClosingRow;
 }
 
@@ -32,12 +27,6 @@ type ClosingStep = {
   readonly rows: number;
 };
 
-type StepRow = {
-  readonly status: "running" | "elsewhere" | "erasing" | "closed";
-  readonly entry_id: string | null;
-  readonly month: number | null;
-};
-
 /**
  * Makes one step of the closing, and returns what is next: see close_account. The entry is that of the balance.
  */
@@ -46,23 +35,19 @@ export async function stepOfClosing(
   action: Action,
   accountId: string,
   { reason, balance, isEndedElsewhere, customerId, isLogged, rows }: ClosingStep,
-): Promise<{ readonly status: StepRow["status"]; readonly entry: EntryRow | undefined }> {
+): Promise<{ readonly status: sql.CloseAccountRow["status"]; readonly entry: EntryRow | undefined }> {
   const lane = laneOfId(accountId);
   const cell = database.at(lane);
-  const [step] = await change<StepRow>(
-    database,
+  const [step] = await sql.closeAccount(database, action, {
     lane,
-    action,
-    "close_account",
-    lane,
-    accountId,
+    id: accountId,
     reason,
     balance,
-    isEndedElsewhere ? (customerId ?? "") : null,
+    endedCustomerId: isEndedElsewhere ? (customerId ?? "") : null,
     isLogged,
-    rows,
-  );
-  const { status, entry_id: entryId, month } = step as StepRow;
-  const [entry] = entryId === null ? [] : await cell.call<EntryRow>("get_entry", lane, accountId, entryId, month);
+    limit: rows,
+  });
+  const { status, entry_id: id, month } = step as sql.CloseAccountRow;
+  const [entry] = id === null || month === null ? [] : await sql.getEntry(cell, { lane, accountId, id, month });
   return { status, entry };
 }

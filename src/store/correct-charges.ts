@@ -1,10 +1,11 @@
 import { hash } from "node:crypto";
+import * as sql from "../../gen/sql/calls.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { QUARTER_MS } from "../domain/periods.ts";
 import type { Prices } from "../domain/price.ts";
-import { type Action, change } from "./action.ts";
+import type { Action } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
 import type { EntryRow } from "./ledger.ts";
 import { allLanesInUse } from "./named-cell.ts";
@@ -22,17 +23,9 @@ export type Rerating = {
   readonly apply: boolean;
 };
 
-export type RerateSum = {
-  adjusted: bigint;
-  credit_micros: bigint;
-  debit_micros: bigint;
-  refused: bigint;
-  refused_micros: bigint;
-  skipped: bigint;
-};
+export type RerateSum = Omit<sql.RerateEntriesRow, "next_seq">;
 
-type Account = { account_id: string; account_name: string };
-type Piece = RerateSum & { next_seq: bigint | null };
+type Account = Omit<sql.AccountsWithModelRow, "has_used">;
 
 /** What a statement reads: calls of the lane wait while the entries are corrected. */
 const PIECES = { entries: 100, accounts: 100 };
@@ -68,9 +61,8 @@ async function* accountsWithModel(
   let after: string | undefined = "";
   while (after !== undefined) {
     await check();
-    const page: (Account & { has_used: boolean })[] = await database
-      .at(lane)
-      .call<Account & { has_used: boolean }>("accounts_with_model", lane, model, first, end, after, limit);
+    const range = { from: first, end, after, limit };
+    const page: sql.AccountsWithModelRow[] = await sql.accountsWithModel(database.at(lane), { lane, model, ...range });
     for (const { has_used, ...account } of page) if (has_used) yield account;
     after = page[limit - 1]?.account_id;
   }
@@ -87,7 +79,7 @@ async function rerateAccount(
   const { model, from, to, prices, reason, apply } = rerating;
   const lane = laneOfId(accountId);
   const cell = database.at(lane);
-  const [range] = await cell.call<{ first_seq: bigint; end_seq: bigint }>("ledger_range", lane, accountId, from, to);
+  const [range] = await sql.ledgerRange(cell, { lane, accountId, from, to });
   const sum = {
     adjusted: 0n,
     credit_micros: 0n,
@@ -97,21 +89,12 @@ async function rerateAccount(
     skipped: 0n,
   };
   const ofAccount = { ...action, target: accountId };
-  const rest = [model, arrayOfRates(prices), causeOf(rerating), reason, apply, limit] as const;
+  const rest = { model, rates: arrayOfRates(prices), cause: causeOf(rerating), reason, apply, limit };
   let next = range?.first_seq ?? null;
   while (range && next !== null) {
     await check();
-    const [piece]: Piece[] = await change<Piece>(
-      database,
-      lane,
-      ofAccount,
-      "rerate_entries",
-      lane,
-      accountId,
-      next,
-      range.end_seq,
-      ...rest,
-    );
+    const part = { lane, accountId, first: next, end: range.end_seq, ...rest };
+    const [piece]: sql.RerateEntriesRow[] = await sql.rerateEntries(database, ofAccount, part);
     for (const name of Object.keys(sum) as (keyof RerateSum)[]) sum[name] += piece?.[name] ?? 0n;
     next = piece?.next_seq ?? null;
   }
@@ -139,9 +122,8 @@ export async function refundEntry(
   action: Action,
   { accountId, id, amountMicros, reason, idempotencyKey }: Refund,
 ): Promise<EntryRow> {
-  const lane = laneOfId(accountId);
   const entryId = entryIdOf(id);
-  const values = [entryId, monthOfId(entryId), amountMicros, reason, idempotencyKey] as const;
-  const [row] = await change<EntryRow>(database, lane, action, "refund_entry", lane, accountId, ...values);
+  const place = { lane: laneOfId(accountId), accountId, entryId, month: monthOfId(entryId) };
+  const [row] = await sql.refundEntry(database, action, { ...place, micros: amountMicros, reason, idempotencyKey });
   return row as EntryRow;
 }

@@ -1,3 +1,4 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError, type Reason } from "../domain/errors.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import { SlotArray } from "../domain/slot-array.ts";
@@ -41,8 +42,6 @@ type Open = {
 
 /** Above the number of any event: of watchers that read, only the keys are checked. */
 const NO_EVENT = 2n ** 63n - 1n;
-
-type Row = { readonly n: bigint; readonly seq: bigint | null; readonly ended: Reason | null };
 
 type EventWatchOptions = {
   /** A pool without slow statements. */
@@ -151,16 +150,16 @@ export class EventWatch {
   async #ask(cell: Cells["home"], watchers: readonly Open[]): Promise<void> {
     // Quoted, because a member watches without a key, so the id is empty.
     const listOf = (values: readonly unknown[]) => `{${values.map((value) => `"${value}"`).join(",")}}`;
-    const rows = await cell.call<Row>(
-      "watched_accounts",
-      listOf(watchers.map(({ lane }) => lane)),
-      listOf(watchers.map(({ accountId }) => accountId)),
-      listOf(watchers.map(({ waiting }) => waiting?.seq ?? NO_EVENT)),
-      listOf(watchers.map(({ key }) => key.keyId)),
-    );
-    for (const { n, seq, ended } of rows) {
+    const rows = await sql.watchedAccounts(cell, {
+      lanes: listOf(watchers.map(({ lane }) => lane)),
+      accountIds: listOf(watchers.map(({ accountId }) => accountId)),
+      seqs: listOf(watchers.map(({ waiting }) => waiting?.seq ?? NO_EVENT)),
+      keyIds: listOf(watchers.map(({ key }) => key.keyId)),
+    });
+    for (const { n, seq, ...row } of rows) {
       const watcher = watchers[Number(n) - 1];
       if (!watcher) continue;
+      const ended = row.ended as Reason | null;
       if (ended !== null) {
         watcher.ended = ended;
         watcher.waiting?.reject(new DomainError(ended));

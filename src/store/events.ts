@@ -1,21 +1,12 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError } from "../domain/errors.ts";
 import { millisecondsOfId } from "../domain/ids.ts";
-import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
+import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 
-export type EventRow = {
-  id: string;
-  /** Empty for an event that concerns no account. */
-  account_id: string;
-  seq: bigint;
-  type: string;
-  created_at: Date;
-  created_micros: bigint;
-  /** JSON. */
-  data: string;
-};
+export type EventRow = sql.EventView;
 
 /** Of the year 9999, which PostgreSQL reads. An id can have a later one. */
 const MAX_TIME_MS = Date.UTC(9999, 11, 31);
@@ -32,8 +23,7 @@ export async function eventPosition(database: Cells, accountId: string, after: s
     throw DomainError.ofField("after", 'must be the id of an event: "evt_…", or "now"');
   const lane = laneOfId(accountId);
   const at = after === "now" ? null : new Date(Math.min(millisecondsOfId(after), MAX_TIME_MS));
-  const [row] = await database.at(lane).call<{ event_position: bigint }>("event_position", lane, accountId, after, at, days);
-  return row?.event_position ?? 0n;
+  return await sql.eventPosition(database.at(lane), { lane, accountId, after, at, days });
 }
 
 /** Events of an account: oldest first after a number, or newest first before it. */
@@ -45,8 +35,9 @@ export async function listEvents(
   limit: number,
 ): Promise<EventRow[]> {
   const lane = laneOfId(accountId);
-  const position = "after" in place ? [place.after, false] : [place.before ?? null, true];
-  return await database.at(lane).call<EventRow>("list_events", lane, accountId, types.join(","), ...position, limit);
+  const isNewestFirst = !("after" in place);
+  const range = { position: isNewestFirst ? place.before : place.after, isNewestFirst, limit };
+  return await sql.listEvents(database.at(lane), { lane, accountId, types: types.join(","), ...range });
 }
 
 /** A page of the events of one account, newest first. */
@@ -62,8 +53,10 @@ export async function listAllEvents(database: Cells, types: readonly string[], p
   const [, micros = "0", id = ""] = /^(\d{1,16})_(evt_[0-9a-z]{26})$/.exec(page.after) ?? [];
   if (page.after !== "" && id === "") throw badToken();
   const rows = await mergeCells<EventRow>(database, page.size + 1, {
-    read: (cell, last, limit) =>
-      cell.call("list_all_events", types.join(","), last?.created_micros ?? BigInt(micros), last?.id ?? id, limit),
+    read: (cell, last, limit) => {
+      const before = { beforeMicros: last?.created_micros ?? BigInt(micros), beforeId: last?.id ?? id };
+      return sql.listAllEvents(cell, { types: types.join(","), ...before, limit });
+    },
     compare: (one, other) => Number(other.created_micros - one.created_micros) || compareBytes(other.id, one.id),
     laneOf: ({ account_id }) => (account_id === "" ? LANE_COUNT : laneOfId(account_id)),
   });
@@ -88,11 +81,9 @@ export class DepletionReports {
   async report(accountId: string, requiredMicros: bigint): Promise<void> {
     if ((this.#until.get(accountId) ?? 0) > this.#now()) return;
     const lane = laneOfId(accountId);
-    const [row] = await this.#database
-      .at(lane)
-      .call<{ report_depleted: number }>("report_depleted", lane, accountId, requiredMicros);
+    const seconds = await sql.reportDepleted(this.#database.at(lane), { lane, accountId, requiredMicros });
     this.#until.delete(accountId);
-    this.#until.set(accountId, this.#now() + 1_000 * (row?.report_depleted ?? 0));
+    this.#until.set(accountId, this.#now() + 1_000 * seconds);
     const [oldest] = this.#until.keys();
     if (this.#until.size > MAX_REPORTED && oldest !== undefined) this.#until.delete(oldest);
   }
@@ -119,11 +110,10 @@ export class EventUpkeep {
   async maintain(): Promise<void> {
     const isRound = this.#checks++ % CHECKS_PER_ROUND === 0;
     if (isRound) {
-      const keys = await this.#cell.call<{ lane: Lane; id: string }>("expiring_keys", KEYS_PER_ROUND);
-      for (const { lane, id } of keys) await this.#cell.call("warn_of_expiry", lane, id);
+      for (const key of await sql.expiringKeys(this.#cell, { limit: KEYS_PER_ROUND })) await sql.warnOfExpiry(this.#cell, key);
     }
     if (!isRound && !this.#hasOldEvents) return;
-    const [row] = await this.#cell.call<{ sweep_events: number }>("sweep_events", this.#days, DELETED_AT_ONCE);
-    this.#hasOldEvents = row?.sweep_events === DELETED_AT_ONCE;
+    const deleted = await sql.sweepEvents(this.#cell, { days: this.#days, limit: DELETED_AT_ONCE });
+    this.#hasOldEvents = deleted === DELETED_AT_ONCE;
   }
 }

@@ -1,9 +1,9 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { QUARTER_MS, type Quarter } from "../domain/periods.ts";
 import type { Cells } from "./driver/cells.ts";
 import type { EntryPrices } from "./ledger.ts";
 import { allLanesInUse } from "./named-cell.ts";
-import type { UsageSum } from "./usage-sums.ts";
 
 export type ExportRange = {
   /** Empty for all accounts. */
@@ -17,38 +17,14 @@ type MeterOf<Price> = Price extends `${infer Meter}_price` ? Meter : never;
 
 export type PricedMeter = MeterOf<keyof EntryPrices>;
 
-/** The prices of the model at that time, without a discount and without prices of the account's own. */
-type ListPrices = Record<`${PricedMeter}_list_price`, bigint | null>;
-
 /**
- * A stored sum: of one quarter of an hour, price version, tier, version of the account's prices, and upstream. Prices are null if the
- * version is unknown.
+ * A stored sum: of one quarter of an hour, price version, tier, version of the account's prices, and upstream. Prices are null
+ * if the version is unknown. List prices are those of the model at that time, without a discount or prices of the account. The
+ * discount is in hundredths of a percent; null for none.
  */
-export type ExportRow = Omit<UsageSum, "start"> &
-  EntryPrices &
-  ListPrices & {
-    account_name: string;
-    quarter: Quarter;
-    user_id: string;
-    price_version: number;
-    cache_write_1h: bigint;
-    price_tier: number;
-    price_list_version: number;
-    /** In hundredths of a percent, of the prices; null for none. */
-    discount: number | null;
-  };
+export type ExportRow = sql.ExportUsageRow;
 
-export type MovementRow = {
-  account_id: string;
-  account_name: string;
-  seq: bigint;
-  id: string;
-  kind: "credit" | "topup" | "refund" | "adjustment" | "expiry";
-  amount_micros: bigint;
-  reason: string;
-  created_at: Date;
-  is_promotional: boolean;
-};
+export type MovementRow = sql.ExportMovementsRow;
 
 /** The number of rows that a statement reads. */
 const PIECE_ROWS = 1_000;
@@ -68,7 +44,7 @@ export async function* exportUsageOfLane(
   let position = "";
   let rows: ExportRow[];
   do {
-    rows = await database.at(lane).call<ExportRow>("export_usage", lane, accountId, from, to, position, pieceRows);
+    rows = await sql.exportUsage(database.at(lane), { lane, accountId, from, end: to, position, limit: pieceRows });
     if (rows.length > 0) yield rows;
     const last = rows.at(-1);
     if (last) {
@@ -98,8 +74,8 @@ export async function* exportMovementsOfLane(
   let [afterId, seq] = ["", 0n];
   let rows: MovementRow[];
   do {
-    const position = [afterId, seq, pieceRows] as const;
-    rows = await database.at(lane).call<MovementRow>("export_movements", lane, accountId, first, end, ...position);
+    const range = { from: first, to: end, afterId, seq, limit: pieceRows };
+    rows = await sql.exportMovements(database.at(lane), { lane, accountId, ...range });
     if (rows.length > 0) yield rows;
     const last = rows.at(-1);
     if (last) [afterId, seq] = [last.account_id, last.seq];

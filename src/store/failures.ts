@@ -1,3 +1,4 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError } from "../domain/errors.ts";
 import { type Ids, lowestIdAt, millisecondsOfId } from "../domain/ids.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
@@ -133,8 +134,7 @@ export class FailureRecorder {
     });
     try {
       if (!cell) throw new DomainError("unavailable");
-      const parameters = [...parametersOf(sent), MAX_PER_MINUTE];
-      const [row] = await cell.call<{ refused: bigint }>("record_failures", ...parameters);
+      const [row] = await sql.recordFailures(cell, { ...parametersOf(sent), max: MAX_PER_MINUTE });
       for (const { entry, waiting } of sent) {
         entry.tries = 0;
         this.#waiting -= waiting.length;
@@ -175,7 +175,7 @@ function* batchesOf(minutes: readonly Minute[]): Generator<readonly Minute[]> {
 
 type Sent = { readonly entry: Minute; readonly waiting: readonly Call[]; readonly omitted: number };
 
-function parametersOf(sent: readonly Sent[]): [minutes: string, calls: string] {
+function parametersOf(sent: readonly Sent[]): { minutes: string; calls: string } {
   const minutes = sent.map(({ entry: { lane, accountId, minute }, waiting, omitted }) => {
     const at = minute * 60_000;
     const id = lowestIdAt(PREFIX, at);
@@ -198,7 +198,7 @@ function parametersOf(sent: readonly Sent[]): [minutes: string, calls: string] {
       request_id: call.requestId,
     })),
   );
-  return [failureMinute.arrayOf(minutes), failureItem.arrayOf(calls)];
+  return { minutes: failureMinute.arrayOf(minutes), calls: failureItem.arrayOf(calls) };
 }
 
 /** PostgreSQL accepts neither NUL nor half of a surrogate pair. */
@@ -218,21 +218,8 @@ export type FailureFilter = {
   readonly to: Date | undefined;
 };
 
-export type FailureRow = {
-  id: string;
-  created_at: Date;
-  key_id: string;
-  method: string;
-  model: string;
-  upstream: string;
-  status: number;
-  code: string;
-  message: string;
-  latency_ms: number;
-  request_id: string;
-  /** Only in the row of a minute, which has nothing else: how many of its calls are not stored. */
-  omitted: number;
-};
+/** A failed call; in the row of a minute, which has nothing else, `omitted` is how many of its calls are not stored. */
+export type FailureRow = sql.FailureView;
 
 /** Rows that one page with filters reads at most. Indexes for the filters would make each refused call slower. */
 const MAX_READ = 20_000;
@@ -251,13 +238,10 @@ export async function listFailures(
   const end = page.after || (to ? lowestIdAt(PREFIX, to.getTime()) : HIGHEST_ID);
   const cell = database.at(lane);
   let low: string | null = null;
-  if (keyId !== "" || model !== "" || code !== "") {
-    const parameters = [lane, accountId, first, end, maxRead] as const;
-    const [row] = await cell.call<{ failures_piece: string | null }>("failures_piece", ...parameters);
-    low = row?.failures_piece ?? null;
-  }
-  const range = [low ?? first, end, MAX_PER_MINUTE, page.size + 1] as const;
-  const rows = await cell.call<FailureRow>("list_failures", lane, accountId, keyId, model, code, ...range);
+  if (keyId !== "" || model !== "" || code !== "")
+    low = await sql.failuresPiece(cell, { lane, accountId, first, end, rows: maxRead });
+  const range = { first: low ?? first, end, max: MAX_PER_MINUTE, limit: page.size + 1 };
+  const rows = await sql.listFailures(cell, { lane, accountId, keyId, model, code, ...range });
   return pageUpTo(rows, page, ({ id }) => id, low ?? undefined);
 }
 
@@ -280,20 +264,19 @@ export async function countFailures(
   const lane = laneOfId(accountId);
   const cell = database.at(lane);
   let from = starts[0] ?? end;
-  const range = [lowestIdAt(PREFIX, from.getTime()), lowestIdAt(PREFIX, end.getTime())] as const;
-  const [piece] = await cell.call<{ failures_piece: string | null }>(
-    "failures_piece",
-    ...[lane, accountId, ...range, maxCounted + 1],
-  );
-  if (piece?.failures_piece) {
-    const afterPiece = millisecondsOfId(piece.failures_piece) + 1;
-    from = new Date(Math.ceil(afterPiece / QUARTER_MS) * QUARTER_MS);
-  }
-  const rows = await cell.call<{ period: number; code: string; calls: bigint }>(
-    "count_failures",
-    ...[lane, accountId, keyId, model, lowestIdAt(PREFIX, from.getTime()), range[1]],
-    ...[MAX_PER_MINUTE, `{${starts.map((start) => start.toISOString()).join(",")}}`],
-  );
+  const range = { first: lowestIdAt(PREFIX, from.getTime()), end: lowestIdAt(PREFIX, end.getTime()) };
+  const piece = await sql.failuresPiece(cell, { lane, accountId, ...range, rows: maxCounted + 1 });
+  if (piece) from = new Date(Math.ceil((millisecondsOfId(piece) + 1) / QUARTER_MS) * QUARTER_MS);
+  const rows = await sql.countFailures(cell, {
+    lane,
+    accountId,
+    keyId,
+    model,
+    first: lowestIdAt(PREFIX, from.getTime()),
+    end: range.end,
+    max: MAX_PER_MINUTE,
+    starts: `{${starts.map((start) => start.toISOString()).join(",")}}`,
+  });
   const counts = rows.map(({ period, code, calls }) => ({ start: starts[period] ?? from, code, calls }));
   return { counts, countedFrom: from };
 }
@@ -320,7 +303,7 @@ export class FailureUpkeep {
   /** Called every second: sweeps once a minute, and at each call while more are left. */
   async maintain(): Promise<void> {
     if (this.#checks++ % CHECKS_PER_SWEEP !== 0) return;
-    const [row] = await this.#cell.call<{ sweep_failures: number }>("sweep_failures", this.#days, MAX_SWEPT);
-    if (row?.sweep_failures === MAX_SWEPT) this.#checks = 0;
+    const deleted = await sql.sweepFailures(this.#cell, { days: this.#days, limit: MAX_SWEPT });
+    if (deleted === MAX_SWEPT) this.#checks = 0;
   }
 }

@@ -1,37 +1,16 @@
+import * as sql from "../../gen/sql/calls.ts";
 import type { NewKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { KeyQuery } from "../domain/key-query.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
 import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
-import { type Action, change, laneOfChange } from "./action.ts";
+import { type Action, laneOfChange } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import type { NewLimit } from "./limits.ts";
 import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "./merge-cells.ts";
 
-export type KeyRow = {
-  id: string;
-  account_id: string;
-  name: string;
-  plan: string;
-  scopes: ScopeBits;
-  state: "active" | "revoked" | "expired";
-  rpm: number;
-  visible_start: string;
-  visible_end: string;
-  created_at: Date;
-  revoked_at: Date | null;
-  expires_at: Date | null;
-  last_used_at: Date | null;
-  /** Until when the secret before the last rotation works. */
-  previous_expires_at: Date | null;
-  /** Ids of models, separated by commas; null for all. */
-  models: string | null;
-  /** JSON: the limits of the key itself. */
-  limits: string | null;
-  /** Ranges, separated by commas; null for all addresses. */
-  allowed_cidrs: string | null;
-};
+export type KeyRow = sql.KeyView;
 
 export type KeyToCreate = {
   readonly id: string;
@@ -61,34 +40,23 @@ export async function createKey(
   key: KeyToCreate,
   { fingerprint, visibleStart, visibleEnd }: GeneratedKey,
 ): Promise<KeyRow> {
-  type Row = KeyRow & { wait_seconds: number; max_keys_created_per_hour: number };
-  const lane = laneOfId(key.accountId);
-  const { plan = "", scopes = 0, rateLimitRpm = null, expiresAt = null, models, limits, allowedCidrs } = key;
-  const [row] = await change<Row>(
-    database,
-    lane,
-    action,
-    "create_key",
-    lane,
-    key.accountId,
-    key.id,
-    Buffer.from(fingerprint, "hex"),
-    key.name,
+  const { plan = "", scopes = 0, models, limits, allowedCidrs } = key;
+  const [row] = await sql.createKey(database, action, {
+    ...key,
+    lane: laneOfId(key.accountId),
+    fingerprint: Buffer.from(fingerprint, "hex"),
     plan,
     scopes,
-    toScopeBits(DEFAULT_SCOPES),
-    rateLimitRpm,
-    expiresAt,
+    defaultScopes: toScopeBits(DEFAULT_SCOPES),
     visibleStart,
     visibleEnd,
-    models?.join(",") ?? null,
-    limits ? JSON.stringify(limits) : null,
-    allowedCidrs?.join(",") ?? null,
-    key.isPlayground ?? false,
-  );
+    models: models?.join(","),
+    limits: limits && JSON.stringify(limits),
+    allowedCidrs: allowedCidrs?.join(","),
+  });
   if (!row) throw new Error("create_key returned nothing");
   const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;
-  if (waitSeconds === 0) return row;
+  if (waitSeconds === 0) return row as KeyRow;
   throw new DomainError("key_creation_limit_reached", {
     message: `The account can create ${max} keys per hour on the plan "${row.plan}". Wait ${waitSeconds} s.`,
     metadata: { plan: row.plan, max_keys_created_per_hour: String(max) },
@@ -98,17 +66,18 @@ export async function createKey(
 
 export async function getKey(database: Cells, accountId: string, id: string): Promise<KeyRow> {
   const lane = laneOfId(id);
-  return only(await database.at(lane).call<KeyRow>("view_keys", lane, accountId, id, "", 1), id);
+  return only(await sql.viewKeys(database.at(lane), { lane, accountId, id, before: "", limit: 1 }), id);
 }
 
 export async function listKeys(database: Cells, accountId: string, page: Page, withPlayground: boolean) {
   const lane = laneOfId(accountId);
-  const rows = await database.at(lane).call<KeyRow>("view_keys", lane, accountId, "", page.after, page.size + 1, withPlayground);
+  const range = { id: "", before: page.after, limit: page.size + 1, withPlayground };
+  const rows = await sql.viewKeys(database.at(lane), { lane, accountId, ...range });
   return cutPage(rows, page, (row) => row.id);
 }
 
 /** A key with the name of its account, and its place in the results of a search. */
-type FoundKeyRow = KeyRow & { account_name: string; list: number; sorted_name: string };
+type FoundKeyRow = sql.SearchKeysRow;
 
 /** The list of the keys whose name contains the text after its start. Those before it have an index. */
 const PARTS = 3;
@@ -126,15 +95,15 @@ export async function searchKeys(database: Cells, query: KeyQuery, page: Page, p
   if (list < PARTS) {
     const read = (cell: FunctionCaller, last: FoundKeyRow | undefined, count: number) => {
       const after = last ? [last.list, last.sorted_name, last.id] : [list, afterName, afterId];
-      return cell.call<FoundKeyRow>("search_keys", id, start, end, name, JSON.stringify(after), count);
+      return sql.searchKeys(cell, { id, start, end, name, after: JSON.stringify(after), limit: count });
     };
     found.push(...(await mergeCells(database, limit, { ...order, read })));
   }
   if (name !== "" && found.length < limit) {
     const first = list < PARTS ? { sorted_name: "", id: "" } : { sorted_name: afterName, id: afterId };
     const read = (cell: FunctionCaller, last: FoundKeyRow | undefined, count: number) =>
-      readNameParts<FoundKeyRow & { is_match: boolean }, typeof first>(last ?? first, count, pieces, (after, rows, missing) =>
-        cell.call("search_key_names", name, after.sorted_name, after.id, rows, missing),
+      readNameParts<sql.SearchKeyNamesRow, typeof first>(last ?? first, count, pieces, (after, rows, missing) =>
+        sql.searchKeyNames(cell, { search: name, after: after.sorted_name, afterId: after.id, rows, limit: missing }),
       );
     found.push(...(await mergeCells(database, limit - found.length, { ...order, read })));
   }
@@ -144,15 +113,13 @@ export async function searchKeys(database: Cells, query: KeyQuery, page: Page, p
   return pageUpTo(rows, page, positionOf, last && positionOf(last));
 }
 
-type UnusedKeyRow = KeyRow & { account_name: string; is_match: boolean };
-
 /** A page of the active keys of all accounts that are older than some days and were not used for so long, the oldest first. */
 export async function listUnusedKeys(database: Cells, days: number, page: Page, pieces = NAME_PIECES) {
   const [, id = ""] = splitPosition(page, 1) ?? [];
-  const rows = await mergeCells<UnusedKeyRow>(database, page.size + 1, {
+  const rows = await mergeCells<sql.UnusedKeysRow>(database, page.size + 1, {
     read: (cell, last, count) =>
-      readNameParts<UnusedKeyRow, { id: string }>(last ?? { id }, count, pieces, (after, max, missing) =>
-        cell.call("unused_keys", days, after.id, max, missing),
+      readNameParts<sql.UnusedKeysRow, { id: string }>(last ?? { id }, count, pieces, (after, max, missing) =>
+        sql.unusedKeys(cell, { days, after: after.id, rows: max, limit: missing }),
       ),
     compare: (one, other) => compareBytes(one.id, other.id),
     laneOf: (row) => laneOfId(row.id),
@@ -169,8 +136,7 @@ function compareFound(one: FoundKeyRow, other: FoundKeyRow): number {
 
 /** Once this returns, every server rejects the key. */
 export async function revokeKey(database: Cells, action: Action, id: string): Promise<KeyRow> {
-  const lane = laneOfChange(action, id);
-  return only(await change<KeyRow>(database, lane, action, "revoke_key", lane, id), id);
+  return only(await sql.revokeKey(database, action, { lane: laneOfChange(action, id), id }), id);
 }
 
 /** A secret that became public, and why the operator log says that it revoked keys. */
@@ -181,13 +147,13 @@ export type Leak = {
   readonly reason: string;
 };
 
-export type LeakedKey = { fingerprint: string; key_id: string; account_id: string; revoked_keys: number };
+export type LeakedKey = sql.ReportLeaksRow;
 
 /** Revokes the keys of leaked secrets and all keys that they created. Omits secrets that belong to no key. */
 export async function reportLeaks(database: Cells, action: Action, leaks: readonly Leak[]): Promise<LeakedKey[]> {
   const lanes = [...Map.groupBy(leaks, ({ lane }) => lane)];
   const found = await Promise.all(
-    lanes.map(([lane, items]) => change<LeakedKey>(database, lane, action, "report_leaks", lane, JSON.stringify(items))),
+    lanes.map(([lane, items]) => sql.reportLeaks(database, action, { lane, leaks: JSON.stringify(items) })),
   );
   return found.flat();
 }
@@ -205,8 +171,7 @@ export type KeyChanges = {
 
 export async function updateKey(database: Cells, action: Action, id: string, changes: KeyChanges): Promise<KeyRow> {
   const lane = laneOfChange(action, id);
-  const rows = await change<KeyRow>(database, lane, action, "update_key", lane, id, JSON.stringify(changes));
-  return only(rows, id);
+  return only(await sql.updateKey(database, action, { lane, id, changes: JSON.stringify(changes) }), id);
 }
 
 /** Gives a key a new secret. */
@@ -218,19 +183,8 @@ export async function rotateKey(
   overlapSeconds: number,
 ): Promise<KeyRow> {
   const lane = laneOfChange(action, id);
-  const rows = await change<KeyRow>(
-    database,
-    lane,
-    action,
-    "rotate_key",
-    lane,
-    id,
-    Buffer.from(fingerprint, "hex"),
-    visibleStart,
-    visibleEnd,
-    overlapSeconds,
-  );
-  return only(rows, id);
+  const secret = { fingerprint: Buffer.from(fingerprint, "hex"), visibleStart, visibleEnd, overlapSeconds };
+  return only(await sql.rotateKey(database, action, { lane, id, ...secret }), id);
 }
 
 export async function setKeyLimit(
@@ -239,9 +193,7 @@ export async function setKeyLimit(
   id: string,
   rateLimitRpm: number | undefined,
 ): Promise<KeyRow> {
-  const lane = laneOfChange(action, id);
-  const rows = await change<KeyRow>(database, lane, action, "set_key_limit", lane, id, rateLimitRpm ?? null);
-  return only(rows, id);
+  return only(await sql.setKeyLimit(database, action, { lane: laneOfChange(action, id), id, rateLimitRpm }), id);
 }
 
 function only(rows: KeyRow[], id: string): KeyRow {

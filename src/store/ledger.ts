@@ -1,3 +1,4 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, isGenerationId, monthOfId, secondsOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
@@ -6,53 +7,24 @@ import { badToken, cutPage, type Page, pageUpTo } from "../domain/page.ts";
 import { monthText } from "../domain/periods.ts";
 import type { Rates } from "../domain/price.ts";
 import type { Usage } from "../domain/usage.ts";
-import { type Action, change } from "./action.ts";
+import type { Action } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 
-export type EntryRow = {
-  id: string;
-  account_id: string;
-  seq: bigint;
-  kind: "generation" | "credit" | "topup" | "refund" | "adjustment" | "expiry";
-  amount_micros: bigint;
-  balance_after_micros: bigint;
-  reason: string;
-  request_id: string;
-  key_id: string;
-  model: string;
-  price_version: number;
-  input: number;
-  cached_input: number;
-  cache_write: number;
-  output: number;
-  reasoning: number;
-  images: number;
-  image_tokens: number;
-  /** The name of the end user, or its digest after the erasure. */
-  user_name: string;
-  trace_id: string;
-  created_at: Date;
-  cache_write_1h: number;
-  price_tier: number;
-  price_list_version: number;
-  upstream: string;
-  upstream_cost_micros: bigint | null;
-  /** Empty unless the entry corrects a charge. */
-  adjusted_id: string;
-} & EntryPrices;
+export type EntryRow = Omit<sql.PricedLedger, "lane" | "month" | "hash" | "user_id">;
 
 /** Null for entries that are not generations. */
-export type EntryPrices = {
-  input_price: bigint | null;
-  cached_input_price: bigint | null;
-  cache_write_price: bigint | null;
-  cache_write_1h_price: bigint | null;
-  output_price: bigint | null;
-  reasoning_price: bigint | null;
-  image_price: bigint | null;
-  request_price: bigint | null;
-};
+export type EntryPrices = Pick<
+  EntryRow,
+  | "input_price"
+  | "cached_input_price"
+  | "cache_write_price"
+  | "cache_write_1h_price"
+  | "output_price"
+  | "reasoning_price"
+  | "image_price"
+  | "request_price"
+>;
 
 /** The prices that a generation was charged at: those of its tier. */
 export function ratesOfEntry(row: EntryPrices): Rates {
@@ -95,23 +67,8 @@ export type Movement = {
 };
 
 export async function moveBalance(database: Cells, action: Action, movement: Movement): Promise<EntryRow> {
-  const lane = laneOfId(movement.accountId);
-  const [row] = await change<EntryRow>(
-    database,
-    lane,
-    action,
-    "move_balance",
-    lane,
-    movement.accountId,
-    movement.entryId,
-    monthOfId(movement.entryId),
-    movement.kind,
-    movement.amountMicros,
-    movement.reason,
-    movement.idempotencyKey,
-    movement.expiresAt ?? null,
-    movement.isPromotional ?? false,
-  );
+  const place = { lane: laneOfId(movement.accountId), month: monthOfId(movement.entryId) };
+  const [row] = await sql.moveBalance(database, action, { ...movement, ...place });
   return row as EntryRow;
 }
 
@@ -120,7 +77,7 @@ export async function getGeneration(database: Cells, accountId: string, id: stri
   const entryId = entryIdOf(id);
   const lane = laneOfId(accountId);
   const [row] = isGenerationId(id)
-    ? await database.at(lane).call<EntryRow>("get_entry", lane, accountId, entryId, monthOfId(entryId))
+    ? await sql.getEntry(database.at(lane), { lane, accountId, id: entryId, month: monthOfId(entryId) })
     : [];
   if (row?.kind === "generation") return row;
   const until = await archivedUntil(database.at(lane));
@@ -135,7 +92,7 @@ export async function getGeneration(database: Cells, accountId: string, id: stri
 export async function findEntries(database: Cells, id: string): Promise<EntryRow[]> {
   const entryId = entryIdOf(id);
   const lane = laneOfId(id);
-  return await database.at(lane).call<EntryRow>("get_entry", lane, "", entryId, monthOfId(entryId));
+  return await sql.getEntry(database.at(lane), { lane, accountId: "", id: entryId, month: monthOfId(entryId) });
 }
 
 /** A page of the entries of all accounts, newest first. */
@@ -144,7 +101,7 @@ export async function listRecentEntries(database: Cells, page: Page) {
   const rows = await mergeCells<EntryRow>(database, page.size + 1, {
     read: (cell, last, limit) => {
       const before = last?.id ?? page.after;
-      return cell.call("list_recent_entries", before, before === "" ? null : monthOfId(before), limit);
+      return sql.listRecentEntries(cell, { before, month: before === "" ? null : monthOfId(before), limit });
     },
     compare: (one, other) => compareBytes(other.id, one.id),
     laneOf: (row) => laneOfId(row.account_id),
@@ -157,7 +114,7 @@ export async function listEntries(database: Cells, accountId: string, page: Page
   const before = BigInt(page.after);
   const lane = laneOfId(accountId);
   const limit = page.size + 1;
-  const rows = await database.at(lane).call<EntryRow>("list_entries", lane, accountId, before, limit);
+  const rows = await sql.listEntries(database.at(lane), { lane, accountId, before, limit });
   return cutPage(rows, page, (row) => row.seq.toString());
 }
 
@@ -197,9 +154,7 @@ export async function listFilteredEntries(
   if (!/^\d{0,18}$/.test(page.after)) throw badToken();
   const { kind, keyId, model, from, to } = filter;
   const lane = laneOfId(accountId);
-  const [range] = await database
-    .at(lane)
-    .call<{ first_seq: bigint; end_seq: bigint }>("ledger_range", lane, accountId, from ?? null, to ?? null);
+  const [range] = await sql.ledgerRange(database.at(lane), { lane, accountId, from, to });
   const first = range?.first_seq ?? 1n;
   let end = range?.end_seq ?? 1n;
   if (page.after !== "" && BigInt(page.after) < end) end = BigInt(page.after);
@@ -208,18 +163,16 @@ export async function listFilteredEntries(
   for (let piece = 0; piece < pieces.max && end > first && rows.length <= page.size; piece++) {
     const low: bigint = isIndexed || end - pieces.rows < first ? first : end - pieces.rows;
     const limit = page.size + 1 - rows.length;
-    const filters = [kind, keyId, model] as const;
-    rows.push(...(await database.at(lane).call<EntryRow>("filter_entries", lane, accountId, ...filters, low, end, limit)));
+    const part = { lane, accountId, kind, keyId, model, first: low, end, limit };
+    rows.push(...(await sql.filterEntries(database.at(lane), part)));
     end = low;
   }
   return pageUpTo(rows, page, (row) => row.seq.toString(), end > first ? end.toString() : undefined);
 }
 
-type ArchiveRow = { readonly month: number; readonly removed_at: Date | null };
-
 /** The end of the last month whose entries were moved to a file; undefined if the ledger is complete. */
 export async function archivedUntil(cell: FunctionCaller): Promise<Date | undefined> {
-  const rows = await cell.call<ArchiveRow>("list_archives");
+  const rows = await sql.listArchives(cell);
   const last = rows.findLast(({ removed_at }) => removed_at !== null);
   return last && new Date(Date.UTC(1970, last.month + 1));
 }
@@ -245,8 +198,8 @@ export class LedgerPartitions {
   /** Called every second. */
   async maintain(): Promise<void> {
     if (this.#checks++ % CHECKS_PER_ATTEMPT !== 0) return;
-    await this.#cell.call("create_ledger_partitions");
-    const rows = await this.#cell.call<{ month: number; entries: bigint }>("months_without_partition");
+    await sql.createLedgerPartitions(this.#cell);
+    const rows = await sql.monthsWithoutPartition(this.#cell);
     this.#onChecked(rows.map(({ month, entries }) => ({ month: monthText(month), entries: Number(entries) })));
   }
 }

@@ -1,34 +1,14 @@
+import * as sql from "../../gen/sql/calls.ts";
 import type { Ids } from "../domain/ids.ts";
 import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
-import type { LimitToSet, LimitWindow, SetMetric } from "../domain/limit.ts";
-import { type Action, change } from "./action.ts";
+import type { LimitToSet } from "../domain/limit.ts";
+import type { Action } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
 
 /** Whose calls limits apply to: those of an account or a key, by its id, or those of each key of a plan, by its name. */
 export type LimitOwner = { readonly kind: "account" | "key" | "plan"; readonly id: string };
 
-export type LimitRow = {
-  id: string;
-  owner_id: string;
-  /** The account or key whose calls are counted; the name of the plan if none is. */
-  subject_id: string;
-  /** Also "requests" and "active_keys" of a key. */
-  metric: SetMetric | "requests" | "active_keys";
-  period: LimitWindow;
-  amount: bigint;
-  model: string;
-  per_user: boolean;
-  temporary_amount: bigint | null;
-  temporary_until: Date | null;
-  /** The amount that is valid now. */
-  valid_amount: bigint;
-  spent: bigint;
-  held: bigint;
-  resets_at: Date | null;
-  counted_since: Date | null;
-  /** Only operators change and remove it. */
-  is_of_operator: boolean;
-};
+export type LimitRow = sql.LimitView;
 
 /** Sets one limit of an owner: a limit of the same metric, window, model and users gets the new amount. */
 export async function setLimit(
@@ -40,21 +20,20 @@ export async function setLimit(
 ): Promise<LimitRow> {
   const lane = laneOfOwner(owner);
   const json = JSON.stringify(newLimitOf(limit, lane, ids));
-  const [row] = await change<LimitRow>(database, lane, action, "put_limit", lane, owner.id, json);
+  const [row] = await sql.putLimit(database, action, { lane, ownerId: owner.id, limit: json });
   if (owner.kind === "plan") await database.share();
   return row as LimitRow;
 }
 
 export async function removeLimit(database: Cells, action: Action, owner: LimitOwner, id: string): Promise<void> {
-  const lane = laneOfOwner(owner);
-  await change(database, lane, action, "delete_limit", lane, owner.id, id);
+  await sql.deleteLimit(database, action, { lane: laneOfOwner(owner), ownerId: owner.id, id });
   if (owner.kind === "plan") await database.share();
 }
 
 /** The limits that apply to the calls of a key, or those of an account or a plan, with what is counted for the user. */
 export async function listLimits(database: Cells, owner: LimitOwner, user = ""): Promise<LimitRow[]> {
   const lane = laneOfOwner(owner);
-  return await database.at(lane).call<LimitRow>("view_limits", lane, owner.id, user);
+  return await sql.viewLimits(database.at(lane), { lane, ownerId: owner.id, user });
 }
 
 /** An element of the parameter p_limits of vx.set_limits, with the id that the limit gets if it is new. */

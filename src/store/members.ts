@@ -1,11 +1,12 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DEMO_OWNER } from "../domain/demo-owner.ts";
 import { DomainError, ERRORS } from "../domain/errors.ts";
 import { monthOfId } from "../domain/ids.ts";
-import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
+import { laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
 import type { Micros } from "../domain/money.ts";
 import type { Role } from "../domain/operator.ts";
-import { type Action, callerOf, change, SERVER } from "./action.ts";
+import { type Action, callerOf, SERVER } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
 import type { Identity } from "./operators.ts";
 
@@ -27,39 +28,14 @@ export type PageSession = {
   readonly isDemoOwner: boolean;
 };
 
-export type PageSessionRow = {
-  readonly id: string;
-  readonly created_at: Date;
-  readonly used_at: Date;
-  readonly user_agent: string;
-  readonly address: string;
-};
+export type PageSessionRow = sql.ListPageSessionsRow;
 
 /** What calls of a member need to know of the account. */
-export type Membership = {
-  readonly role: MemberRole;
-  readonly name: string;
-  readonly plan: string;
-  readonly balance_micros: bigint;
-  readonly is_suspended: boolean;
-  readonly price_list_version: number;
-};
+export type Membership = sql.FindMemberRow;
 
-export type MemberRow = {
-  readonly person_id: string;
-  readonly email: string;
-  readonly role: MemberRole;
-  readonly joined_at: Date;
-};
+export type MemberRow = Omit<sql.ListMembersRow, "link_id">;
 
-export type InvitationRow = {
-  readonly id: string;
-  readonly role: MemberRole;
-  readonly email: string;
-  readonly created_by: string;
-  readonly created_at: Date;
-  readonly expires_at: Date;
-};
+export type InvitationRow = Omit<sql.Invitations, "lane" | "account_id" | "fingerprint">;
 
 /** The id and the fingerprint of the secret in the link of an invitation. */
 export type InvitationToken = { readonly id: string; readonly fingerprint: string };
@@ -77,32 +53,22 @@ export async function signInPerson(
   fingerprint: string,
   { userAgent, address }: Browser,
 ): Promise<string> {
-  const [row] = await home.call<{ person_id: string }>(
-    "sign_in_person",
+  const [row] = await sql.signInPerson(home, {
     issuer,
     subject,
-    verifiedEmail,
-    ids.person,
-    ids.session,
-    bytes(fingerprint),
+    email: verifiedEmail,
+    newId: ids.person,
+    sessionId: ids.session,
+    fingerprint: bytes(fingerprint),
     userAgent,
     address,
-  );
+  });
   return row?.person_id ?? "";
 }
 
 /** Undefined if the session is unknown, expired or ended. */
 export async function findPageSession({ home }: Pick<Cells, "home">, fingerprint: string): Promise<PageSession | undefined> {
-  type Row = {
-    id: string;
-    person_id: string;
-    email: string;
-    operator_name: string;
-    account_id: string;
-    expires_at: Date;
-    issuer: string;
-  };
-  const [row] = await home.call<Row>("find_page_session", bytes(fingerprint));
+  const [row] = await sql.findPageSession(home, { fingerprint: bytes(fingerprint) });
   return (
     row && {
       id: row.id,
@@ -125,14 +91,12 @@ export async function openCustomerPage(
   fingerprint: string,
 ): Promise<void> {
   await logOpenedPage(database, action, accountId);
-  const parameters = [accountId, sessionId, bytes(fingerprint)];
-  await change(database, LANE_COUNT, action, "open_customer_page", ...parameters);
+  await sql.openCustomerPage(database, action, { accountId, sessionId, fingerprint: bytes(fingerprint) });
 }
 
 /** Proves the right to open a page of the account, and logs it, before the page is created elsewhere. */
 export async function logOpenedPage(database: Cells, action: Action, accountId: string): Promise<void> {
-  const lane = laneOfId(accountId);
-  await change(database, lane, action, "log_opened_page", lane, accountId);
+  await sql.logOpenedPage(database, action, { lane: laneOfId(accountId), accountId });
 }
 
 /** Turns the link of an operator into a session. Returns whether the link was valid. */
@@ -140,25 +104,24 @@ export async function usePageLink(
   { home }: Pick<Cells, "home">,
   link: string,
   fingerprint: string,
-  { userAgent, address }: Browser,
+  browser: Browser,
 ): Promise<boolean> {
-  const parameters = [bytes(link), bytes(fingerprint), userAgent, address];
-  const [row] = await home.call<{ is_valid: boolean }>("use_page_link", ...parameters);
+  const [row] = await sql.usePageLink(home, { link: bytes(link), fingerprint: bytes(fingerprint), ...browser });
   return row?.is_valid === true;
 }
 
 export async function listPageSessions({ home }: Pick<Cells, "home">, personId: string) {
-  return await home.call<PageSessionRow>("list_page_sessions", personId);
+  return await sql.listPageSessions(home, { personId });
 }
 
 /** Once this returns, every server rejects the session. */
 export async function endPageSession(database: Cells, action: Action, id: string): Promise<void> {
-  await change(database, LANE_COUNT, action, "end_page_session", id);
+  await sql.endPageSession(database, action, { id });
 }
 
 /** The accounts that the person may be a member of. */
 export async function listPersonAccounts({ home }: Pick<Cells, "home">, personId: string): Promise<string[]> {
-  const rows = await home.call<{ account_id: string }>("list_person_accounts", personId);
+  const rows = await sql.listPersonAccounts(home, { personId });
   return rows.map((row) => row.account_id);
 }
 
@@ -169,13 +132,13 @@ export async function findMember(
   person: { readonly id: string; readonly email: string } | undefined,
 ): Promise<Membership | undefined> {
   const lane = laneOfId(accountId);
-  const [row] = await database.at(lane).call<Membership>("find_member", lane, accountId, person?.id ?? null, person?.email ?? "");
+  const [row] = await sql.findMember(database.at(lane), { lane, accountId, personId: person?.id, email: person?.email ?? "" });
   return row;
 }
 
 export async function listMembers(database: Cells, accountId: string) {
   const lane = laneOfId(accountId);
-  return await database.at(lane).call<MemberRow & { readonly link_id: string }>("list_members", lane, accountId);
+  return await sql.listMembers(database.at(lane), { lane, accountId });
 }
 
 export async function setMemberRole(
@@ -185,14 +148,13 @@ export async function setMemberRole(
   personId: string,
   role: MemberRole,
 ): Promise<MemberRow> {
-  const lane = laneOfId(accountId);
-  const [row] = await change<MemberRow>(database, lane, action, "set_member_role", lane, accountId, personId, role);
+  const [row] = await sql.setMemberRole(database, action, { lane: laneOfId(accountId), accountId, personId, role });
   return row as MemberRow;
 }
 
 export async function removeMember(database: Cells, action: Action, accountId: string, personId: string): Promise<void> {
   const lane = laneOfId(accountId);
-  const [removed] = await change<{ link_id: string }>(database, lane, action, "remove_member", lane, accountId, personId);
+  const [removed] = await sql.removeMember(database, action, { lane, accountId, personId });
   if (removed && !database.owns(0, lane)) await unlinkPerson(database, { personId, accountId, linkId: removed.link_id });
 }
 
@@ -200,16 +162,12 @@ export async function removeMember(database: Cells, action: Action, accountId: s
 type Link = { readonly personId: string; readonly accountId: string; readonly linkId: string };
 
 /** Deletes the link of a person who is no longer a member, or did not become one. If the account is closed, the person sees that for 30 days. */
-export async function unlinkPerson(
-  { home }: Pick<Cells, "home">,
-  { personId, accountId, linkId }: Link,
-  isClosed = false,
-): Promise<void> {
-  await home.call("unlink_person", personId, accountId, linkId, isClosed);
+export async function unlinkPerson({ home }: Pick<Cells, "home">, link: Link, isClosed = false): Promise<void> {
+  await sql.unlinkPerson(home, { ...link, isClosed });
 }
 
 export async function listClosedAccounts({ home }: Pick<Cells, "home">, personId: string) {
-  return await home.call<{ account_id: string; closed_at: Date }>("list_closed_accounts", personId);
+  return await sql.listClosedAccounts(home, { personId });
 }
 
 /** The account for which the person signs up, the same for each call, and whether it gets the starting credit. */
@@ -220,18 +178,13 @@ export async function claimSignUp(
   invitation: InvitationToken | undefined,
   inviterRole: Role | undefined,
 ) {
-  type Row = { account_id: string; gets_credit: boolean };
-  const [row] = await change<Row>(
-    database,
-    LANE_COUNT,
-    action,
-    "claim_sign_up",
+  const [row] = await sql.claimSignUp(database, action, {
     accountId,
-    invitation?.id ?? null,
-    invitation ? bytes(invitation.fingerprint) : null,
-    inviterRole ?? null,
-  );
-  return row as Row;
+    invitationId: invitation?.id,
+    fingerprint: invitation && bytes(invitation.fingerprint),
+    inviterRole,
+  });
+  return row as sql.ClaimSignUpRow;
 }
 
 type SignUpAccount = {
@@ -252,27 +205,19 @@ type SignUpAccount = {
 export async function createSignUpAccount(
   database: Cells,
   action: Action,
-  { id, name, plan, email, creditMicros, creditEntryId, creditExpiresAt }: SignUpAccount,
+  { creditEntryId, creditExpiresAt, ...account }: SignUpAccount,
 ): Promise<void> {
-  const lane = laneOfId(id);
-  const details = { amount_micros: String(creditMicros) };
+  const { id } = account;
+  const details = { amount_micros: String(account.creditMicros) };
   const credit = { ...action, actor: { ...SERVER, accountId: id }, method: "CreditAccount", details };
-  const [row] = await change<{ is_member: boolean }>(
-    database,
-    lane,
-    action,
-    "create_sign_up_account",
-    lane,
-    id,
-    name,
-    plan,
-    email,
-    callerOf(credit),
-    creditEntryId,
-    monthOfId(creditEntryId),
-    creditMicros,
-    creditExpiresAt ?? null,
-  );
+  const [row] = await sql.createSignUpAccount(database, action, {
+    lane: laneOfId(id),
+    ...account,
+    creditor: callerOf(credit),
+    entryId: creditEntryId,
+    month: monthOfId(creditEntryId),
+    expiresAt: creditExpiresAt,
+  });
   if (row?.is_member) return;
   await unlinkPerson(database, { personId: action.actor.id, accountId: id, linkId: "sign-up" });
   throw new DomainError("sign_up_refused", {
@@ -287,9 +232,8 @@ export async function createInvitation(
   { id, fingerprint }: InvitationToken,
   { role, email }: Pick<InvitationRow, "role" | "email">,
 ): Promise<InvitationRow> {
-  const lane = laneOfId(accountId);
-  const parameters = [lane, accountId, id, bytes(fingerprint), role, email];
-  const [row] = await change<InvitationRow>(database, lane, action, "create_invitation", ...parameters);
+  const invitation = { id, fingerprint: bytes(fingerprint), role, email };
+  const [row] = await sql.createInvitation(database, action, { lane: laneOfId(accountId), accountId, ...invitation });
   return row as InvitationRow;
 }
 
@@ -300,19 +244,17 @@ export async function createSignUpInvitation(
   { id, fingerprint }: InvitationToken,
   email: string,
 ): Promise<Omit<InvitationRow, "role">> {
-  const parameters = [id, bytes(fingerprint), email];
-  const [row] = await change<InvitationRow>(database, LANE_COUNT, action, "create_sign_up_invitation", ...parameters);
-  return row as InvitationRow;
+  const [row] = await sql.createSignUpInvitation(database, action, { id, fingerprint: bytes(fingerprint), email });
+  return row as sql.SignUpInvitations;
 }
 
 export async function listInvitations(database: Cells, accountId: string): Promise<InvitationRow[]> {
   const lane = laneOfId(accountId);
-  return await database.at(lane).call<InvitationRow>("list_invitations", lane, accountId);
+  return await sql.listInvitations(database.at(lane), { lane, accountId });
 }
 
 export async function deleteInvitation(database: Cells, action: Action, accountId: string, id: string): Promise<void> {
-  const lane = laneOfId(accountId);
-  await change(database, lane, action, "delete_invitation", lane, accountId, id);
+  await sql.deleteInvitation(database, action, { lane: laneOfId(accountId), accountId, id });
 }
 
 /** The account of the invitation; undefined if the person cannot use it. */
@@ -322,7 +264,7 @@ export async function accountOfInvitation(
   email: string,
 ): Promise<string | undefined> {
   const lane = laneOfId(id);
-  const [row] = await database.at(lane).call<{ account_id: string }>("read_invitation", lane, id, bytes(fingerprint), email);
+  const [row] = await sql.readInvitation(database.at(lane), { lane, id, fingerprint: bytes(fingerprint), email });
   return row?.account_id;
 }
 
@@ -340,10 +282,10 @@ export async function acceptInvitation(
   const lane = laneOfId(accountId);
   // The link would keep the person's data.
   const unlink = () => unlinkPerson(database, { personId: action.actor.id, accountId, linkId });
-  await change(database, LANE_COUNT, action, "link_person", accountId, linkId);
-  const parameters = [lane, accountId, id, bytes(fingerprint), email, linkId];
+  await sql.linkPerson(database, action, { accountId, linkId });
+  const invitation = { lane, accountId, id, fingerprint: bytes(fingerprint), email, linkId };
   try {
-    const [row] = await change<{ has_joined: boolean }>(database, lane, action, "accept_invitation", ...parameters);
+    const [row] = await sql.acceptInvitation(database, action, invitation);
     if (!row?.has_joined) await unlink();
   } catch (error) {
     if (error instanceof DomainError && ERRORS[error.reason].status < 500) await unlink();

@@ -1,3 +1,4 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Lane } from "../domain/lane.ts";
 import type { FunctionCaller, ReadCells } from "./driver/cells.ts";
@@ -30,12 +31,7 @@ function withName(error: unknown, cell: string): unknown {
 
 /** The lanes of each cell that have accounts, holds or ledger rows. A cell may have old rows of a lane that it gave up. */
 export function lanesInUse(database: ReadCells): Promise<Lane[][]> {
-  return Promise.all(
-    database.all.map(async (_, cell) => {
-      const rows = await namedCell(database, cell).call<{ lanes_in_use: Lane }>("lanes_in_use");
-      return rows.map((row) => row.lanes_in_use);
-    }),
-  );
+  return Promise.all(database.all.map((_, cell) => sql.lanesInUse(namedCell(database, cell))));
 }
 
 /** The lanes that are in use in any cell, in ascending order. Those that no cell owns now are among them. */

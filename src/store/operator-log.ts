@@ -1,24 +1,11 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import { type Action, callerOf } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { mergeCells } from "./merge-cells.ts";
 
-export type EventRow = {
-  lane: number;
-  seq: bigint;
-  created_at: Date;
-  created_micros: bigint;
-  actor_id: string;
-  actor_name: string;
-  method: string;
-  target: string;
-  account_id: string;
-  reason: string;
-  outcome: string;
-  details: Record<string, string>;
-  request_id: string;
-};
+export type EventRow = Omit<sql.ListOperatorEventsRow, "details"> & { details: Record<string, string> };
 
 /** An empty text and an undefined time match all events. */
 export type EventFilter = {
@@ -36,7 +23,7 @@ export async function logRefusal(database: Cells, action: Action, outcome: strin
   const { accountId = action.target.startsWith("acct_") ? action.target : "" } = action.actor;
   const located = accountId || (action.target.startsWith("key_") ? action.target : "");
   const lane = located === "" ? NO_LANE : laneOfId(located);
-  await database.at(lane).call("log_refusal", callerOf(action), lane, accountId, outcome);
+  await sql.logRefusal(database.at(lane), { caller: callerOf(action), lane, accountId, outcome });
 }
 
 /** Events that concern no account are in the first cell, in a chain beside those of the lanes. */
@@ -59,20 +46,9 @@ export async function listOperatorEvents(database: Cells, filter: EventFilter, p
 
 type EventPlace = Pick<EventRow, "created_micros" | "lane" | "seq">;
 
-function readEvents(cell: FunctionCaller, filter: EventFilter, before: EventPlace, limit: number) {
-  return cell.call<EventRow>(
-    "list_operator_events",
-    filter.actorId,
-    filter.method,
-    filter.target,
-    filter.accountId,
-    filter.from ?? null,
-    filter.to ?? null,
-    before.created_micros,
-    before.lane,
-    before.seq,
-    limit,
-  );
+async function readEvents(cell: FunctionCaller, filter: EventFilter, place: EventPlace, limit: number) {
+  const before = { beforeMicros: place.created_micros, beforeLane: place.lane, beforeSeq: place.seq };
+  return (await sql.listOperatorEvents(cell, { ...filter, ...before, limit })) as EventRow[];
 }
 
 /** Newest first. */

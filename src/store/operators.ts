@@ -1,48 +1,37 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError } from "../domain/errors.ts";
-import { LANE_COUNT } from "../domain/lane.ts";
 import type { Operator, Role } from "../domain/operator.ts";
 import { cutPage, type Page } from "../domain/page.ts";
-import { type Action, change } from "./action.ts";
+import type { Action } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
 
-export type OperatorRow = {
-  id: string;
-  name: string;
-  role: Role;
-  state: "active" | "revoked";
-  created_at: Date;
-  revoked_at: Date | null;
-  last_used_at: Date | null;
-  email: string;
-  identity_bound: boolean;
-};
+export type OperatorRow = sql.OperatorView;
 
 /** The operator with this token; undefined if it is unknown or revoked. The fingerprint is in hex. */
 export async function findOperator(database: Cells, fingerprint: string): Promise<Operator | undefined> {
-  const [row] = await database.home.call<Operator>("find_operator", Buffer.from(fingerprint, "hex"));
+  const [row] = await sql.findOperator(database.home, { fingerprint: Buffer.from(fingerprint, "hex") });
   return row;
 }
 
 export async function createOperator(
   database: Cells,
   action: Action,
-  { id, name, role, email }: Operator & { readonly email: string },
+  operator: Operator & { readonly email: string },
   fingerprint: string,
 ): Promise<OperatorRow> {
-  const bytes = Buffer.from(fingerprint, "hex");
-  const row = await change<OperatorRow>(database, LANE_COUNT, action, "create_operator", id, name, role, email, bytes);
+  const [row] = await sql.createOperator(database, action, { ...operator, fingerprint: Buffer.from(fingerprint, "hex") });
   await database.share();
-  return row[0] as OperatorRow;
+  return row as OperatorRow;
 }
 
 export async function listOperators(database: Cells, page: Page) {
-  const rows = await database.home.call<OperatorRow>("view_operators", "", page.after, page.size + 1);
+  const rows = await sql.viewOperators(database.home, { id: "", before: page.after, limit: page.size + 1 });
   return cutPage(rows, page, (row) => row.id);
 }
 
 /** Once this returns, every server rejects the token. */
 export async function revokeOperator(database: Cells, action: Action, id: string): Promise<OperatorRow> {
-  const [row] = await change<OperatorRow>(database, LANE_COUNT, action, "revoke_operator", id);
+  const [row] = await sql.revokeOperator(database, action, { id });
   if (!row) throw unknownOperator(id);
   await database.share();
   return row;
@@ -50,7 +39,7 @@ export async function revokeOperator(database: Cells, action: Action, id: string
 
 /** Once this returns, every server applies the role, also to open sessions. */
 export async function setOperatorRole(database: Cells, action: Action, id: string, role: Role): Promise<OperatorRow> {
-  const [row] = await change<OperatorRow>(database, LANE_COUNT, action, "set_operator_role", id, role);
+  const [row] = await sql.setOperatorRole(database, action, { id, role });
   if (!row) throw unknownOperator(id);
   await database.share();
   return row;
@@ -78,19 +67,18 @@ export async function signInOperator(
   fingerprint: string,
   requestId: string,
 ): Promise<Operator | undefined> {
-  const bytes = Buffer.from(fingerprint, "hex");
-  const [row] = await database.home.call<Operator>("sign_in_operator", issuer, subject, verifiedEmail, bytes, requestId);
+  const session = { fingerprint: Buffer.from(fingerprint, "hex"), requestId };
+  const [row] = await sql.signInOperator(database.home, { issuer, subject, email: verifiedEmail, ...session });
   return row;
 }
 
 /** Undefined if the session is unknown, expired or ended, or its operator is revoked. */
 export async function findSession(database: Cells, fingerprint: string, isUse: boolean): Promise<Session | undefined> {
-  type Row = Operator & { readonly expires_at: Date };
-  const [row] = await database.home.call<Row>("find_session", Buffer.from(fingerprint, "hex"), isUse);
+  const [row] = await sql.findSession(database.home, { fingerprint: Buffer.from(fingerprint, "hex"), isUse });
   return row && { id: row.id, name: row.name, role: row.role, expiresAt: row.expires_at };
 }
 
 /** Once this returns, every server rejects the session. */
 export async function endSession(database: Cells, fingerprint: string, requestId: string): Promise<void> {
-  await database.home.call("end_session", Buffer.from(fingerprint, "hex"), requestId);
+  await sql.endSession(database.home, { fingerprint: Buffer.from(fingerprint, "hex"), requestId });
 }

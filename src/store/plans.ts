@@ -1,14 +1,9 @@
-import { LANE_COUNT } from "../domain/lane.ts";
-import { type Action, change } from "./action.ts";
+import * as sql from "../../gen/sql/calls.ts";
+import type { Action } from "./action.ts";
 import type { Cells } from "./driver/cells.ts";
 import { namedCell } from "./named-cell.ts";
 
-export type PlanRow = {
-  name: string;
-  rpm: number;
-  max_active_keys: number;
-  max_keys_created_per_hour: number;
-};
+export type PlanRow = sql.Plans;
 
 /** The limit on created keys is optional because it has a default. */
 type PlanToPut = Omit<PlanRow, "max_keys_created_per_hour"> & {
@@ -16,15 +11,14 @@ type PlanToPut = Omit<PlanRow, "max_keys_created_per_hour"> & {
 };
 
 export function listPlans(database: Cells): Promise<PlanRow[]> {
-  return database.home.call<PlanRow>("list_plans");
+  return sql.listPlans(database.home);
 }
 
 export type PlanCounts = { readonly accounts: bigint; readonly activeKeys: bigint };
 
 /** The accounts that are not closed and the active keys of each plan. */
 export async function countPlans(database: Cells): Promise<ReadonlyMap<string, PlanCounts>> {
-  type Row = { plan: string; accounts: bigint; keys: bigint };
-  const rows = await Promise.all(database.all.map((_, i) => namedCell(database, i).call<Row>("count_plans")));
+  const rows = await Promise.all(database.all.map((_, i) => sql.countPlans(namedCell(database, i))));
   const counts = new Map<string, PlanCounts>();
   for (const { plan, accounts, keys } of rows.flat()) {
     const before = counts.get(plan) ?? { accounts: 0n, activeKeys: 0n };
@@ -34,16 +28,12 @@ export async function countPlans(database: Cells): Promise<ReadonlyMap<string, P
 }
 
 export async function putPlan(database: Cells, action: Action, plan: PlanToPut): Promise<PlanRow> {
-  const [row] = await change<PlanRow>(
-    database,
-    LANE_COUNT,
-    action,
-    "put_plan",
-    plan.name,
-    plan.rpm,
-    plan.max_active_keys,
-    plan.max_keys_created_per_hour ?? null,
-  );
+  const [row] = await sql.putPlan(database, action, {
+    name: plan.name,
+    rpm: plan.rpm,
+    maxActiveKeys: plan.max_active_keys,
+    maxKeysCreatedPerHour: plan.max_keys_created_per_hour,
+  });
   await database.share();
   return row as PlanRow;
 }

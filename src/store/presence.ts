@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import * as sql from "../../gen/sql/calls.ts";
 import { LANE_COUNT } from "../domain/lane.ts";
 import type { EndOutcome } from "./bill.ts";
 import type { FunctionCaller } from "./driver/cells.ts";
@@ -67,7 +68,7 @@ export class Presence {
     this.#stopped.abort();
     await this.#loops;
     // If this fails, the other servers detect the missing heartbeat.
-    await heartbeats.call("remove_server", serverId).catch((error) => onFailure("heartbeat", error));
+    await sql.removeServer(heartbeats, { serverId }).catch((error) => onFailure("heartbeat", error));
   }
 
   async #repeat(work: () => Promise<void>): Promise<void> {
@@ -82,7 +83,7 @@ export class Presence {
   async #heartbeat(): Promise<void> {
     const { serverId, clock, heartbeats, cells } = this.#options;
     const sentAt = clock.now();
-    const [row] = await heartbeats.call<{ clock: Date }>("heartbeat", serverId, JSON.stringify(cells()));
+    const [row] = await sql.heartbeat(heartbeats, { serverId, cells: JSON.stringify(cells()) });
     if (row) clock.set(row.clock, sentAt);
   }
 
@@ -97,20 +98,19 @@ export class Presence {
 
   async #sweep(first: number, last: number): Promise<void> {
     for (let sweeps = 0; sweeps < MAX_SWEEPS_PER_ROUND; sweeps++) {
-      const rows = await this.#cell.call<{ lanes_to_sweep: number }>("lanes_to_sweep", first, last);
-      if (rows.length === 0) return;
-      for (const { lanes_to_sweep: lane } of rows) {
+      const lanes = await sql.lanesToSweep(this.#cell, { from: first, to: last });
+      if (lanes.length === 0) return;
+      for (const lane of lanes) {
         if (this.#stopped.signal.aborted) return;
-        const [row] = await this.#cell.call<{ sweep: bigint }>("sweep", lane);
-        if (row && row.sweep > 0n) this.#options.onReleased(Number(row.sweep));
+        const released = await sql.sweep(this.#cell, { lane });
+        if (released > 0n) this.#options.onReleased(Number(released));
       }
     }
   }
 
   async #releaseUnknown(first: number, last: number): Promise<void> {
     const { serverId, isOpen, release, onReleased } = this.#options;
-    type Row = { readonly id: string; readonly account_id: string };
-    const rows = await this.#cell.call<Row>("own_holds", serverId, first, last);
+    const rows = await sql.ownHolds(this.#cell, { serverId, from: first, to: last });
     const unknown = rows.filter(({ id }) => !isOpen(id));
     const ended = await Promise.all(unknown.map(({ id, account_id }) => release({ generationId: id, accountId: account_id })));
     // The other holds were ended while their rows were in transit.
@@ -121,5 +121,5 @@ export class Presence {
 
 /** For a server with exclusive use of the database: the holds of all earlier servers become abandoned. */
 export async function removeServers(cell: FunctionCaller): Promise<void> {
-  await cell.call("remove_servers");
+  await sql.removeServers(cell);
 }

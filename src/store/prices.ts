@@ -1,21 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
+import * as sql from "../../gen/sql/calls.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 import { discountedPrices, type Prices, type PriceTier, type Rates } from "../domain/price.ts";
-import { type Action, change } from "./action.ts";
+import type { Action } from "./action.ts";
 import type { AdmittedKey } from "./admit.ts";
 import { priceItem, priceRates } from "./batch-items.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 
 /** A version of the prices of a model. */
-export type PriceRow = {
-  model: string;
-  version: number;
-  /** JSON. */
-  prices: string;
-  effective_from: Date;
-};
+export type PriceRow = sql.ListPricesRow;
 
 /** The models with the versions of their prices. Prices that differ from the latest version become a new one. */
 export async function registerPrices(database: Cells, models: readonly Model[]): Promise<Model[]> {
@@ -32,7 +27,7 @@ type Versions = ReadonlyMap<string, number>;
 async function versionsOf(database: Cells, models: readonly Model[]): Promise<Versions> {
   const items = priceItem.arrayOf(models.map(({ id, prices }) => ({ model: id, rates: arrayOfRates(prices) })));
   try {
-    const rows = await database.home.call<{ model: string; version: number }>("register_prices", items);
+    const rows = await sql.registerPrices(database.home, { items });
     await database.share();
     return new Map(rows.map(({ model, version }) => [model, version]));
   } catch (error) {
@@ -49,7 +44,7 @@ async function versionsOf(database: Cells, models: readonly Model[]): Promise<Ve
 async function copiedVersions(cell: FunctionCaller, models: readonly Model[]): Promise<Versions | undefined> {
   const versions = new Map<string, number>();
   for (const { id, prices } of models) {
-    const [row] = await cell.call<PriceRow>("list_prices", id, 0, 1);
+    const [row] = await sql.listPrices(cell, { model: id, before: 0, limit: 1 });
     if (!row || !isDeepStrictEqual(pricesOfRow(row), prices)) return undefined;
     versions.set(id, row.version);
   }
@@ -60,21 +55,12 @@ async function copiedVersions(cell: FunctionCaller, models: readonly Model[]): P
 export async function listPrices(database: Cells, model: string, page: Page) {
   if (!/^\d{0,9}$/.test(page.after)) throw badToken();
   const before = Number(page.after);
-  const rows = await database.home.call<PriceRow>("list_prices", model, before, page.size + 1);
+  const rows = await sql.listPrices(database.home, { model, before, limit: page.size + 1 });
   return cutPage(rows, page, ({ version }) => String(version));
 }
 
 /** A version of an account's own prices. */
-export type AccountPriceRow = {
-  version: number;
-  /** Empty for all models. */
-  model: string;
-  /** In hundredths of a percent. */
-  discount: number | null;
-  /** JSON. */
-  prices: string | null;
-  effective_from: Date;
-};
+export type AccountPriceRow = sql.AccountPriceView;
 
 /** A discount or prices of its own; with neither, those before end. */
 export type AccountPriceChange = {
@@ -89,10 +75,9 @@ export async function setAccountPrices(
   action: Action,
   { accountId, model, discount, prices }: AccountPriceChange,
 ): Promise<AccountPriceRow> {
-  const lane = laneOfId(accountId);
-  const rates = prices === undefined ? null : arrayOfRates(prices);
-  const values = [lane, accountId, model, discount ?? null, rates] as const;
-  const [row] = await change<AccountPriceRow>(database, lane, action, "set_account_prices", ...values);
+  const rates = prices && arrayOfRates(prices);
+  const values = { lane: laneOfId(accountId), accountId, model, discount, rates };
+  const [row] = await sql.setAccountPrices(database, action, values);
   return row as AccountPriceRow;
 }
 
@@ -100,8 +85,8 @@ export async function setAccountPrices(
 export async function listAccountPrices(database: Cells, accountId: string, page: Page) {
   if (!/^\d{0,9}$/.test(page.after)) throw badToken();
   const lane = laneOfId(accountId);
-  const values = [lane, accountId, Number(page.after), page.size + 1] as const;
-  const rows = await database.at(lane).call<AccountPriceRow>("list_account_prices", ...values);
+  const range = { before: Number(page.after), limit: page.size + 1 };
+  const rows = await sql.listAccountPrices(database.at(lane), { lane, accountId, ...range });
   return cutPage(rows, page, ({ version }) => String(version));
 }
 
@@ -157,7 +142,7 @@ export class PriceLists {
 
   async #read(accountId: string, version: number): Promise<ReadonlyMap<string, AccountPriceRow>> {
     const lane = laneOfId(accountId);
-    const rows = await this.#database.at(lane).call<AccountPriceRow>("get_account_prices", lane, accountId, version);
+    const rows = await sql.getAccountPrices(this.#database.at(lane), { lane, accountId, version });
     return new Map(rows.map((row) => [row.model, row]));
   }
 }

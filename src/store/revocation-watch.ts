@@ -1,3 +1,4 @@
+import * as sql from "../../gen/sql/calls.ts";
 import type { FunctionCaller } from "./driver/cells.ts";
 
 /** Ten queries per second: the streams of a key are cut within a second, even on a busy machine. */
@@ -7,7 +8,7 @@ const MARGIN_SECONDS = 30;
 
 /** Why keys may no longer generate, by their ids. */
 export type WithdrawnKeys = ReadonlyMap<string, WithdrawalReason>;
-type WithdrawalReason = "revoked_api_key" | "insufficient_scope" | "account_suspended";
+type WithdrawalReason = sql.WithdrawnKeysRow["reason"];
 
 type RevocationWatchOptions = {
   /** A monotonic clock in milliseconds. */
@@ -55,8 +56,7 @@ export class RevocationWatch {
     const startedAt = now();
     if (isNeeded()) {
       const seconds = Math.ceil((startedAt - this.#polledAt) / 1_000) + MARGIN_SECONDS;
-      type Row = { key_id: string; reason: WithdrawalReason };
-      const rows = await this.#cell.call<Row>("withdrawn_keys", seconds);
+      const rows = await sql.withdrawnKeys(this.#cell, { seconds });
       if (rows.length > 0) onWithdrawn(new Map(rows.map((row) => [row.key_id, row.reason])));
     }
     this.#polledAt = startedAt;

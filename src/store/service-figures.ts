@@ -1,14 +1,11 @@
+import * as sql from "../../gen/sql/calls.ts";
 import type { Cells } from "./driver/cells.ts";
 
 /** Totals across all servers. */
-export type ServiceFigures = {
-  readonly servers: bigint;
-  readonly generations: bigint;
-  readonly held_micros: bigint;
-};
+export type ServiceFigures = sql.ServiceFiguresRow;
 
 export async function readServiceFigures(database: Cells): Promise<ServiceFigures> {
-  const figures = await Promise.all(database.all.map((cell) => cell.call<ServiceFigures>("service_figures")));
+  const figures = await Promise.all(database.all.map((cell) => sql.serviceFigures(cell)));
   // Every server is present in every cell.
   return figures.flat().reduce((sum, cell) => ({
     servers: cell.servers > sum.servers ? cell.servers : sum.servers,
@@ -20,10 +17,8 @@ export async function readServiceFigures(database: Cells): Promise<ServiceFigure
 /** Totals across all servers. */
 type HoldFigures = { readonly open: number; readonly heldMicros: number; readonly expired: number };
 
-type HoldRow = { readonly holds: bigint; readonly held_micros: bigint; readonly expired: bigint };
-
 export async function readHoldFigures(database: Cells): Promise<HoldFigures> {
-  const rows = (await Promise.all(database.all.map((cell) => cell.call<HoldRow>("hold_figures")))).flat();
-  const sumOf = (figure: keyof HoldRow) => rows.reduce((sum, row) => sum + Number(row[figure]), 0);
+  const rows = (await Promise.all(database.all.map((cell) => sql.holdFigures(cell)))).flat();
+  const sumOf = (figure: keyof sql.HoldFiguresRow) => rows.reduce((sum, row) => sum + Number(row[figure]), 0);
   return { open: sumOf("holds"), heldMicros: sumOf("held_micros"), expired: sumOf("expired") };
 }

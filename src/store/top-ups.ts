@@ -1,39 +1,14 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { cutPage, type Page } from "../domain/page.ts";
-import { paymentCurrency, type TopUpState } from "../domain/top-up.ts";
-import { type Action, change } from "./action.ts";
+import { paymentCurrency } from "../domain/top-up.ts";
+import type { Action } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 
-export type TopUpRow = {
-  id: string;
-  account_id: string;
-  state: TopUpState;
-  amount_micros: bigint;
-  currency: string;
-  return_url: string;
-  created_at: Date;
-  /** Increases with each state of the payment that was read, and when an automatic payment is stored. */
-  version: bigint;
-  /** Null until the page exists. */
-  page_id: string | null;
-  page_url: string;
-  payment_id: string | null;
-  paid_at: Date | null;
-  /** Null until a ledger entry credits it. */
-  entry_id: string | null;
-  receipt_url: string;
-  refunded_micros: bigint;
-  disputed_micros: bigint;
-  problem: string;
-  /** Whether the server pays with the stored payment method. */
-  is_automatic: boolean;
-  /** Why an automatic top-up failed. */
-  failure: string;
-  invoice_url: string;
-};
+export type TopUpRow = sql.Topups;
 
 type NewTopUp = {
   readonly id: string;
@@ -48,22 +23,13 @@ type NewTopUp = {
 
 /** Creates a top-up, or returns the one that was created with the same idempotency key. */
 export async function createTopUp(database: Cells, topUp: NewTopUp): Promise<TopUpRow> {
-  const { id, accountId, amountMicros, returnUrl, hasDefaultUrl = false, idempotencyKey } = topUp;
-  const lane = laneOfId(accountId);
-  const [row] = await change<TopUpRow>(
-    database,
-    lane,
-    topUp.action,
-    "create_topup",
-    lane,
-    accountId,
-    id,
-    amountMicros,
-    paymentCurrency(),
-    returnUrl,
+  const { action, hasDefaultUrl = false, ...given } = topUp;
+  const [row] = await sql.createTopup(database, action, {
+    ...given,
+    lane: laneOfId(given.accountId),
+    currency: paymentCurrency(),
     hasDefaultUrl,
-    idempotencyKey ?? null,
-  );
+  });
   return row as TopUpRow;
 }
 
@@ -74,23 +40,23 @@ export async function setTopUpPage(
   page: { readonly id: string; readonly url: string },
 ): Promise<TopUpRow> {
   const lane = laneOfId(id);
-  const [row] = await database.at(lane).call<TopUpRow>("set_topup_page", lane, id, page.id, page.url);
+  const [row] = await sql.setTopupPage(database.at(lane), { lane, id, pageId: page.id, pageUrl: page.url });
   return row as TopUpRow;
 }
 
 /** Stores the payment of an automatic top-up, before it is made. Returns the top-up with the payment that was stored first. */
 export async function setTopUpPayment(database: Cells, id: string, paymentId: string): Promise<TopUpRow> {
   const lane = laneOfId(id);
-  const [row] = await database.at(lane).call<TopUpRow>("set_topup_payment", lane, id, paymentId);
+  const [row] = await sql.setTopupPayment(database.at(lane), { lane, id, paymentId });
   return row as TopUpRow;
 }
 
-export type TopUpCharge = { is_allowed: boolean; customer_id: string; method_id: string };
+export type TopUpCharge = sql.TopupChargeRow;
 
 /** How an automatic top-up is paid, and whether the settings still allow it. */
 export async function topUpCharge(database: Cells, id: string): Promise<TopUpCharge> {
   const lane = laneOfId(id);
-  const [row] = await database.at(lane).call<TopUpCharge>("topup_charge", lane, id);
+  const [row] = await sql.topupCharge(database.at(lane), { lane, id });
   return row as TopUpCharge;
 }
 
@@ -100,7 +66,7 @@ const TOP_UP_ID = /^top_[0-9a-z]{26}$/;
 export async function findTopUp(database: Cells, id: string, accountId = ""): Promise<TopUpRow | undefined> {
   if (!TOP_UP_ID.test(id)) return undefined;
   const lane = laneOfId(id);
-  const [row] = await database.at(lane).call<TopUpRow>("get_topup", lane, accountId, id);
+  const [row] = await sql.getTopup(database.at(lane), { lane, accountId, id });
   return row;
 }
 
@@ -130,18 +96,17 @@ export type TopUpFilter = {
 
 const ALL: TopUpFilter = { state: "", onlyProblems: false };
 
-export async function listTopUps(database: Cells, accountId: string, page: Page, { state, onlyProblems } = ALL) {
+export async function listTopUps(database: Cells, accountId: string, page: Page, filter = ALL) {
   const lane = laneOfId(accountId);
-  const rows = await database
-    .at(lane)
-    .call<TopUpRow>("list_topups", lane, accountId, state, onlyProblems, before(page), page.size + 1);
+  const range = { before: before(page), limit: page.size + 1 };
+  const rows = await sql.listTopups(database.at(lane), { lane, accountId, ...filter, ...range });
   return cut(rows, page);
 }
 
 /** Those of all accounts. */
-export async function listAllTopUps(database: Cells, page: Page, { state, onlyProblems }: TopUpFilter) {
+export async function listAllTopUps(database: Cells, page: Page, filter: TopUpFilter) {
   const rows = await mergeCells<TopUpRow>(database, page.size + 1, {
-    read: (cell, last, limit) => cell.call("list_all_topups", state, onlyProblems, last?.id ?? before(page), limit),
+    read: (cell, last, limit) => sql.listAllTopups(cell, { ...filter, before: last?.id ?? before(page), limit }),
     compare: (one, other) => compareBytes(other.id, one.id),
     laneOf: ({ id }) => laneOfId(id),
   });
@@ -150,7 +115,7 @@ export async function listAllTopUps(database: Cells, page: Page, { state, onlyPr
 
 /** The ids of pending top-ups of a cell whose payment should be looked up now. Each is returned to one server. */
 export async function topUpsToPoll(cell: FunctionCaller, limit: number): Promise<string[]> {
-  const rows = await cell.call<{ id: string }>("topups_to_poll", limit);
+  const rows = await sql.topupsToPoll(cell, { limit });
   return rows.map(({ id }) => id);
 }
 
@@ -174,13 +139,7 @@ export type SeenPayment = {
   readonly failure: string;
 };
 
-export type Applied = {
-  /** "stale" if another state was applied after the payment was read. */
-  readonly outcome: "applied" | "stale" | "unknown";
-  readonly account_id: string;
-  /** What to tell operators; empty for nothing. */
-  readonly alert: string;
-};
+export type Applied = sql.ApplyPaymentRow;
 
 /** @param version that of the top-up before the payment was read */
 export async function applyPayment(database: Cells, id: string, version: bigint, seen: SeenPayment): Promise<Applied> {
@@ -198,6 +157,6 @@ export async function applyPayment(database: Cells, id: string, version: bigint,
     failure: seen.failure,
     invoice_url: seen.invoiceUrl,
   });
-  const [row] = await database.at(lane).call<Applied>("apply_payment", lane, id, version, json);
+  const [row] = await sql.applyPayment(database.at(lane), { lane, id, version, seen: json });
   return row as Applied;
 }

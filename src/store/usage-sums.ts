@@ -1,3 +1,4 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { encodeToken, joinPosition, type Page, splitPosition } from "../domain/page.ts";
 import { QUARTER_MS, type Quarter } from "../domain/periods.ts";
@@ -64,9 +65,6 @@ type PieceOptions = {
   readonly limit: number;
 };
 
-/** A group or, first, the state of the piece. */
-type PieceRow = UsageSum & { through_seq: bigint; next: string | null };
-
 /** Groups of an account, each with a part of its usage: they must be added up. */
 async function* usagePieces(
   database: Cells,
@@ -77,28 +75,27 @@ async function* usagePieces(
   const lane = laneOfId(accountId);
   let next: string | undefined = "";
   while (next !== undefined) {
-    const [head, ...rows]: PieceRow[] = await database
-      .at(lane)
-      .call<PieceRow>(
-        "read_usage",
-        lane,
-        accountId,
-        `{${starts.join(",")}}`,
-        end,
-        by.key,
-        by.model,
-        by.user,
-        by.upstream,
-        textOf(after),
-        next,
-        pieceRows,
-        limit,
-      );
+    // The first row is the state of the piece.
+    const [head, ...rows]: sql.ReadUsageRow[] = await sql.readUsage(database.at(lane), {
+      lane,
+      accountId,
+      starts: `{${starts.join(",")}}`,
+      end,
+      ...groupingOf(by),
+      after: textOf(after),
+      position: next,
+      rows: pieceRows,
+      limit,
+    });
     if (!head) return;
     next = head.next ?? undefined;
     const account_id = by.account ? accountId : "";
-    yield { rows: rows.map((row) => ({ ...row, account_id })), throughSeq: head.through_seq, next };
+    yield { rows: rows.map((row) => ({ ...row, account_id }) as UsageSum), throughSeq: head.through_seq ?? 0n, next };
   }
+}
+
+function groupingOf({ key, model, user, upstream }: Grouping) {
+  return { byKey: key, byModel: model, byUser: user, byUpstream: upstream };
 }
 
 /** The current quarter, by the clock of the database. */
@@ -108,7 +105,7 @@ export async function currentQuarter(cell: FunctionCaller): Promise<Quarter> {
 
 /** By the clock of the database, in whole seconds. */
 export async function currentTimeMs(cell: FunctionCaller): Promise<number> {
-  const [row] = await cell.call<{ seconds: bigint }>("seconds_of_clock");
+  const [row] = await sql.secondsOfClock(cell);
   return Number(row?.seconds) * 1_000;
 }
 
@@ -118,9 +115,6 @@ function quarterOf(position: string): Quarter {
 
 /** A statement reads at most `rows` sums of `accounts` accounts, in about 100 ms; a page needs at most `max` statements. */
 const ALL_PIECES = { rows: 50_000n, accounts: 5_000, max: 300 };
-
-/** A group or, first, the state of the piece. */
-type AllPieceRow = UsageSum & { account_id: string | null; large_account_id: string };
 
 /**
  * A page of the usage of all accounts. A page that is grouped by account starts at the last account of the previous page and
@@ -178,25 +172,22 @@ async function* allUsagePieces(
   const { after, limit } = options;
   let accountId: string | null = options.fromId;
   while (accountId !== null) {
-    const [head, ...rows]: AllPieceRow[] = await cell.call<AllPieceRow>(
-      "read_all_usage",
-      `{${starts.join(",")}}`,
+    // The first row is the state of the piece.
+    const [head, ...rows]: sql.ReadAllUsageRow[] = await sql.readAllUsage(cell, {
+      starts: `{${starts.join(",")}}`,
       end,
-      by.account,
-      by.key,
-      by.model,
-      by.user,
-      by.upstream,
-      textOf(after),
+      byAccount: by.account,
+      ...groupingOf(by),
+      after: textOf(after),
       accountId,
-      options.rows,
-      options.accounts,
+      rows: options.rows,
+      accounts: options.accounts,
       limit,
-    );
+    });
     if (!head) return;
-    yield { rows, endsAccount: true };
+    yield { rows: rows as UsageSum[], endsAccount: true };
     const largeId = head.large_account_id;
-    if (largeId !== "") {
+    if (largeId) {
       const isLater = by.account && largeId !== after?.[1];
       const largeOptions = { after: isLater ? undefined : after, rows: options.rows, limit };
       for await (const piece of usagePieces(database, largeId, query, largeOptions))
@@ -207,28 +198,9 @@ async function* allUsagePieces(
 }
 
 /** The usage of a group. Ids that are not grouped by are empty. */
-export type UsageSum = {
+export type UsageSum = Omit<sql.ReadAllUsageRow, "start" | "account_id" | "large_account_id"> & {
   start: Quarter;
   account_id: string;
-  key_id: string;
-  model: string;
-  /** The name of the end user, or its digest after the erasure. */
-  user_name: string;
-  upstream: string;
-  requests: bigint;
-  input: bigint;
-  cached_input: bigint;
-  cache_write: bigint;
-  output: bigint;
-  reasoning: bigint;
-  images: bigint;
-  image_tokens: bigint;
-  /** What the account paid. */
-  cost_micros: bigint;
-  /** What the operator pays the upstreams. */
-  upstream_cost_micros: bigint;
-  /** The part of cost_micros whose upstreams have no known cost. */
-  uncosted_micros: bigint;
 };
 
 /** The fields of a sum that are added up. */

@@ -1,9 +1,9 @@
+import * as sql from "../../gen/sql/calls.ts";
 import { DomainError } from "../domain/errors.ts";
 import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
-import { type Action, change, changeIn } from "./action.ts";
+import { type Action, type ChangedCells, onlyCell } from "./action.ts";
 import type { Cells, FunctionCaller } from "./driver/cells.ts";
-import type { Parameter } from "./driver/connection.ts";
 import { LaneMoved } from "./driver/store-error.ts";
 import { compareBytes, mergeCells } from "./merge-cells.ts";
 
@@ -14,40 +14,9 @@ const ENOUGH_REDELIVERED = 10_000;
 /** The events that one statement looks at. */
 const EVENTS_PER_STATEMENT = 5_000;
 
-export type WebhookRow = {
-  id: string;
-  /** Empty for a webhook of operators. */
-  account_id: string;
-  url: string;
-  description: string;
-  /** Separated by commas; empty for all. */
-  types: string;
-  state: "enabled" | "paused" | "disabled";
-  disabled_reason: string;
-  created_at: Date;
-  previous_expires_at: Date | null;
-  /** Only of a new webhook, or after a rotation. */
-  secret: string | null;
-};
+export type WebhookRow = sql.WebhookView;
 
-export type DeliveryRow = {
-  event_id: string;
-  account_id: string;
-  seq: bigint;
-  type: string;
-  created_at: Date;
-  created_micros: bigint;
-  state: "pending" | "delivered" | "failed";
-  attempts: number;
-  due_at: Date | null;
-  attempted_at: Date | null;
-  status: number | null;
-  latency_ms: number | null;
-  error: string;
-  answer: string;
-  /** The event's, as JSON. */
-  data: string;
-};
+export type DeliveryRow = sql.ViewDeliveriesRow;
 
 /** What a request can change, by the names in the database. */
 export type WebhookChanges = {
@@ -71,22 +40,19 @@ function cellOf(database: Cells, lane: Lane): FunctionCaller {
   return lane === LANE_COUNT ? database.home : database.at(lane);
 }
 
-/**
- * Calls a function that changes a webhook: keys and members change those of their account, operators all. Those of operators are copied to
- * the other cells.
- */
-async function changeWebhook<Row>(
+type WebhookPlace = { readonly lane: Lane; readonly accountId: string; readonly id: string };
+
+/** Changes a webhook: keys and members change those of their account, operators all. Those of operators are copied to the other cells. */
+async function changeWebhook<Result>(
   database: Cells,
-  name: string,
-  action: Action,
+  { actor: { accountId = "" } }: Action,
   id: string,
-  ...parameters: (string | number)[]
-): Promise<Row> {
-  const { accountId = "" } = action.actor;
+  send: (place: WebhookPlace) => Promise<Result>,
+): Promise<Result> {
   const lane = accountId === "" ? laneOf(id) : laneOfId(accountId);
-  const rows = await change<Row>(database, lane, action, name, lane, accountId, id, ...parameters);
+  const result = await send({ lane, accountId, id });
   if (lane === LANE_COUNT) await database.share();
-  return rows[0] as Row;
+  return result;
 }
 
 /** @param accountId empty for a webhook of operators */
@@ -96,55 +62,45 @@ export async function createWebhook(
   accountId: string,
   webhook: Pick<WebhookRow, "id" | "url" | "description"> & { readonly types: readonly string[] },
 ): Promise<WebhookRow> {
-  const { id, url, description, types } = webhook;
-  const lane = laneOf(id);
-  const [row] = await change<WebhookRow>(
-    database,
-    lane,
-    action,
-    "create_webhook",
-    lane,
-    accountId,
-    id,
-    url,
-    description,
-    types.join(","),
-    MAX_WEBHOOKS,
+  const values = { ...webhook, types: webhook.types.join(","), max: MAX_WEBHOOKS };
+  return await changeWebhook(database, action, webhook.id, (place) =>
+    sql.createWebhook(database, action, { ...values, ...place, accountId }),
   );
-  if (lane === LANE_COUNT) await database.share();
-  return row as WebhookRow;
 }
 
 /** @param accountId empty for the webhooks of operators */
 export async function listWebhooks(database: Cells, accountId: string): Promise<WebhookRow[]> {
   const lane = accountId === "" ? LANE_COUNT : laneOfId(accountId);
-  return await cellOf(database, lane).call<WebhookRow>("view_webhooks", lane, accountId, "");
+  return await sql.viewWebhooks(cellOf(database, lane), { lane, accountId, id: "" });
 }
 
 /** @param accountId empty for a webhook of any account or of operators */
 export async function getWebhook(database: Cells, accountId: string, id: string): Promise<WebhookRow> {
   const lane = laneOf(id);
-  const [row] = await cellOf(database, lane).call<WebhookRow>("view_webhooks", lane, accountId, id);
+  const [row] = await sql.viewWebhooks(cellOf(database, lane), { lane, accountId, id });
   if (!row) throw new DomainError("not_found", { message: `There is no webhook ${id}.` });
   return row;
 }
 
-export function updateWebhook(database: Cells, action: Action, id: string, changes: WebhookChanges): Promise<WebhookRow> {
-  return changeWebhook(database, "update_webhook", action, id, JSON.stringify(changes));
+export async function updateWebhook(database: Cells, action: Action, id: string, changes: WebhookChanges): Promise<WebhookRow> {
+  const given = { changes: JSON.stringify(changes) };
+  const [row] = await changeWebhook(database, action, id, (place) => sql.updateWebhook(database, action, { ...place, ...given }));
+  return row as WebhookRow;
 }
 
 export async function deleteWebhook(database: Cells, action: Action, id: string): Promise<void> {
-  await changeWebhook(database, "delete_webhook", action, id);
+  await changeWebhook(database, action, id, (place) => sql.deleteWebhook(database, action, place));
 }
 
 export function rotateWebhook(database: Cells, action: Action, id: string, overlapSeconds: number): Promise<WebhookRow> {
-  return changeWebhook(database, "rotate_webhook", action, id, overlapSeconds);
+  return changeWebhook(database, action, id, (place) => sql.rotateWebhook(database, action, { ...place, overlapSeconds }));
 }
 
-export type WebhookToTest = { readonly account_id: string; readonly url: string; readonly secrets: string };
+export type WebhookToTest = sql.WebhookToTestRow;
 
-export function webhookToTest(database: Cells, action: Action, id: string): Promise<WebhookToTest> {
-  return changeWebhook(database, "webhook_to_test", action, id);
+export async function webhookToTest(database: Cells, action: Action, id: string): Promise<WebhookToTest> {
+  const [row] = await changeWebhook(database, action, id, (place) => sql.webhookToTest(database, action, place));
+  return row as WebhookToTest;
 }
 
 /**
@@ -156,14 +112,13 @@ export async function listDeliveries(database: Cells, id: string, state: string,
   const [, micros = "0", eventId = ""] = /^(\d{1,16})_(evt_[0-9a-z]{26})$/.exec(page.after) ?? [];
   if (page.after !== "" && eventId === "") throw badToken();
   const read = (cell: FunctionCaller, last: DeliveryRow | undefined, limit: number) =>
-    cell.call<DeliveryRow>(
-      "view_deliveries",
-      id,
+    sql.viewDeliveries(cell, {
+      webhookId: id,
       state,
-      last?.created_micros ?? BigInt(micros),
-      last?.event_id ?? eventId,
+      beforeMicros: last?.created_micros ?? BigInt(micros),
+      beforeId: last?.event_id ?? eventId,
       limit,
-    );
+    });
   const limit = page.size + 1;
   const rows = isOfOperators(id)
     ? await mergeCells<DeliveryRow>(database, limit, {
@@ -186,15 +141,15 @@ export async function redeliver(
   redelivery: Redelivery,
 ): Promise<{ events: number; hasMore: boolean }> {
   const eventId = "eventId" in redelivery ? redelivery.eventId : "";
-  const { from = null, to = null } = "from" in redelivery ? redelivery : {};
+  const range = "from" in redelivery ? redelivery : {};
   const lane = isOfOperators(id) && eventId !== "" ? laneOfId(eventId) : laneOf(id);
-  type Send = (...parameters: Parameter[]) => Promise<RedeliverRow[]>;
-  const run = async (send: Send, maxLane: Lane, isLogged: boolean): Promise<Redelivered> => {
+  const what = { webhookId: id, types, lane, accountId, eventId, ...range, limit: EVENTS_PER_STATEMENT };
+  const run = async (cells: ChangedCells, maxLane: Lane, isLogged: boolean): Promise<Redelivered> => {
     let events = 0;
-    let last: RedeliverRow | undefined;
+    let last: sql.RedeliverRow | undefined;
     do {
-      const place = [last?.last ?? 0n, last?.last_id ?? "", EVENTS_PER_STATEMENT];
-      [last] = await send(id, types, lane, accountId, eventId, from, to, maxLane, ...place, isLogged && !last);
+      const after = { after: last?.last ?? 0n, afterId: last?.last_id ?? "" };
+      [last] = await sql.redeliver(cells, action, { ...what, maxLane, ...after, isLogged: isLogged && !last });
       events += last?.renewed ?? 0;
     } while (last?.last && events < ENOUGH_REDELIVERED);
     return { events, hasMore: Boolean(last?.last) };
@@ -202,13 +157,9 @@ export async function redeliver(
   const results: Redelivered[] = [];
   if (isOfOperators(id)) {
     // One cell after the other: each change in another cell keeps a connection of the first one.
-    for (const cell of database.all.keys()) {
-      const send: Send = (...given) => changeIn(database, cell, action, "redeliver", ...given);
-      results.push(await run(send, lastLaneOf(cell), cell === 0));
-    }
+    for (const cell of database.all.keys()) results.push(await run(onlyCell(database, cell), lastLaneOf(cell), cell === 0));
   } else {
-    const send: Send = (...given) => change(database, lane, action, "redeliver", ...given);
-    results.push(await run(send, LANE_COUNT - 1, true));
+    results.push(await run(database, LANE_COUNT - 1, true));
   }
   const events = results.reduce((sum, result) => sum + result.events, 0);
   if (eventId !== "" && events === 0) throw new DomainError("not_found", { message: `There is no event ${eventId}.` });
@@ -217,38 +168,13 @@ export async function redeliver(
 
 type Redelivered = { readonly events: number; readonly hasMore: boolean };
 
-type RedeliverRow = {
-  readonly renewed: number;
-  readonly last: bigint | null;
-  readonly last_id: string | null;
-};
-
 /** The first cell also has the events that belong to no account. */
 function lastLaneOf(cell: number): Lane {
   return cell === 0 ? LANE_COUNT : LANE_COUNT - 1;
 }
 
 /** An attempt that this server makes. */
-export type Claim = {
-  readonly lane: Lane;
-  readonly webhook_id: string;
-  readonly claim: bigint;
-  readonly is_fast_only: boolean;
-  readonly is_hanging: boolean;
-  readonly account_id: string;
-  readonly seq: bigint;
-  readonly event_id: string;
-  readonly type: string;
-  readonly created_at: Date;
-  /** JSON. */
-  readonly data: string;
-  /** The number of earlier attempts. */
-  readonly attempts: number;
-  readonly url: string;
-  readonly secrets: string;
-  /** Of the webhook: the outcome counts only for it. */
-  readonly revision: number;
-};
+export type Claim = sql.ClaimDeliveriesRow;
 
 /** How many claims a server can take: of any kind, how many of these to endpoints that hang, and only to fast endpoints. */
 export type Room = { readonly any: number; readonly hanging: number; readonly fast: number };
@@ -261,14 +187,11 @@ export function claimDeliveries(
   running: Iterable<Claim>,
 ): Promise<Claim[]> {
   const busy = [...running].map(({ webhook_id: id }) => id).filter(isOfOperators);
-  return (database.all[cell] as FunctionCaller).call<Claim>(
-    "claim_deliveries",
-    room.any,
-    room.hanging,
-    room.fast,
-    `{${busy.join(",")}}`,
-    lastLaneOf(cell),
-  );
+  return sql.claimDeliveries(database.all[cell] as FunctionCaller, {
+    ...room,
+    busy: `{${busy.join(",")}}`,
+    maxLane: lastLaneOf(cell),
+  });
 }
 
 /** The outcome of a claim. */
@@ -316,7 +239,7 @@ export async function storeAttempts(database: Cells, cell: number, attempts: rea
     }),
   }));
   const store = (caller: FunctionCaller, given: readonly object[]) =>
-    caller.call<{ webhook_id: string; revision: number; reason: string }>("store_attempts", JSON.stringify(given));
+    sql.storeAttempts(caller, { attempts: JSON.stringify(given) });
   const rows = await store(database.all[cell] as FunctionCaller, list).catch(async (error: unknown) => {
     if (!(error instanceof LaneMoved)) throw error;
     const stored = list.map((given) =>
@@ -329,7 +252,7 @@ export async function storeAttempts(database: Cells, cell: number, attempts: rea
   });
   for (const { webhook_id: id, revision, reason } of rows) {
     const lane = laneOf(id);
-    await cellOf(database, lane).call("disable_webhook", lane, id, revision, reason);
+    await sql.disableWebhook(cellOf(database, lane), { lane, id, revision, reason });
     if (lane === LANE_COUNT) await database.share();
   }
 }

@@ -5,6 +5,8 @@ import { ensureCluster } from "../../src/embedded-postgres/cluster.ts";
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
 import { choosePlacement } from "../../src/embedded-postgres/placement.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
+import { readFunctions } from "../../src/store/schema/sql-files.ts";
+import { readCatalogue, type SqlFunction } from "../../tools/sql/catalogue.ts";
 import { copyDataFolder } from "./data-folder.ts";
 import { loginTo, urlTo } from "./embedded.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
@@ -19,6 +21,8 @@ declare module "vitest" {
     logDir: string;
     /** Removed after the last test: for files of servers that nothing stops before. */
     runFolder: string;
+    /** What the SQL says of the functions that a server calls. */
+    sqlFunctions: readonly SqlFunction[];
     /** A data folder with a new database, which tests copy. */
     dataTemplate: string;
   }
@@ -29,10 +33,10 @@ const MAX_CONNECTIONS = 400;
 
 /** Starts one PostgreSQL for all tests, with a migrated database that each test file clones. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const template = createTemporaryFolder("template");
-  await createCluster(template.path);
+  const cluster = createTemporaryFolder("template");
+  await createCluster(cluster.path);
   const folder = createTemporaryFolder("test");
-  copyDataFolder(template.path, folder.path);
+  copyDataFolder(cluster.path, folder.path);
   const embedded = await startEmbeddedPostgres({ dataDir: folder.path, maxConnections: MAX_CONNECTIONS, print });
   const sql = postgres({ ...loginTo(embedded), max: 1 });
   // Nothing has to survive a power failure, and each new and each dropped database causes a checkpoint.
@@ -40,17 +44,22 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await sql`SELECT pg_reload_conf()`;
   await sql`CREATE DATABASE vx_template`;
   await migrate({ kind: "url", url: urlTo(embedded, "vx_template") });
+  const template = postgres({ ...loginTo(embedded), database: "vx_template", max: 1 });
+  await template`SET search_path = vx`;
+  const functions = readFunctions(new URL("../../src/store/schema/functions/", import.meta.url));
+  project.provide("sqlFunctions", (await readCatalogue(template, functions)).functions);
+  await template.end();
   await sql.unsafe(`ALTER ROLE vx_app PASSWORD '${embedded.verifierOf("vx_app")}'`);
   await sql.end();
   project.provide("socketDir", embedded.socketDir);
   project.provide("passwords", { owner: embedded.passwordOf("postgres"), app: embedded.passwordOf("vx_app") });
   project.provide("runFolder", folder.path);
   project.provide("logDir", embedded.logDir);
-  project.provide("dataTemplate", template.path);
+  project.provide("dataTemplate", cluster.path);
   return async () => {
     await embedded.stop();
     folder.remove();
-    template.remove();
+    cluster.remove();
   };
 }
 

@@ -14,7 +14,7 @@ execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tools/
 });
 chmodSync(join(FOLDER, "src/vx.js"), 0o755);
 copyAssets("src", (path) => ![".ts", ".js", ".md"].includes(extname(path)));
-copyAssets("gen", (path) => !path.endsWith(".d.ts"));
+copyAssets("gen", (path) => !path.endsWith(".ts"));
 for (const file of ["README.md", "LICENSE", "CHANGELOG.md"]) copyFileSync(file, join(FOLDER, file));
 writeFileSync(join(FOLDER, "package.json"), `${JSON.stringify(manifest(), undefined, 2)}\n`);
 const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", resolve("dist")], {

@@ -44,6 +44,7 @@ $$;
 -- Creates an account with a credit and a key, all or nothing, if the database has no account. When several servers start
 -- at once, one of them creates it. The action of the server is logged as one event for each of the three. The account gets the
 -- person p_owner_id as its owner, unless it is NULL: an identity of the server itself. Returns whether this call did.
+-- null: p_owner_id, p_owner_issuer, p_owner_subject, p_owner_email
 CREATE OR REPLACE FUNCTION create_first_account(
   p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint,
   p_reason text, p_key_id text, p_fingerprint bytea, p_scopes smallint, p_visible_start text, p_visible_end text,
@@ -171,6 +172,7 @@ $$;
 -- The accounts with a state, or all if it is empty, in an order: newest, name, lowest_balance, highest_balance (below an amount unless
 -- it is NULL), spent_today or spent_month, which have only accounts that spent something. Those after (p_after, p_after_id) in this
 -- order, at most p_limit; an empty p_after_id means from the start. The last four orders are those of the figures.
+-- null: account_views.*, p_below
 CREATE OR REPLACE FUNCTION sort_accounts(
   p_sort text, p_state text, p_below bigint, p_after text, p_after_id text, p_limit integer
 ) RETURNS TABLE (
@@ -269,11 +271,13 @@ $$;
 -- The accounts of which a field starts with a text, in upper or lower case: those after (p_after, p_after_id) in the order of
 -- the field and the id, at most p_limit; an empty p_after_id means from the start. p_field is external_id, email or name.
 -- was_found: the text is the id of the account, or starts a field that is searched before this one.
+-- null: account_views.*
 CREATE OR REPLACE FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer)
   RETURNS TABLE (
     term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint,
     created_at timestamptz, suspended_at timestamptz, external_id text, email text, notes text,
-    low_balance_micros bigint, owed_micros bigint, closed_at timestamptz, day_micros bigint, month_micros bigint
+    low_balance_micros bigint, owed_micros bigint, closed_at timestamptz, has_grants boolean, day_micros bigint,
+    month_micros bigint
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -306,7 +310,7 @@ BEGIN
   SELECT p.term::text, a.id = p_search OR (p_field <> 'external_id' AND starts_with(lower(a.external_id), v_search))
            OR (p_field = 'name' AND starts_with(lower(a.email), v_search)),
          a.id, a.name, a.plan, a.balance_micros, a.held_micros, a.created_at, a.suspended_at, a.external_id, a.email, a.notes,
-         a.low_balance_micros, a.owed_micros, a.closed_at, a.day_micros, a.month_micros
+         a.low_balance_micros, a.owed_micros, a.closed_at, a.has_grants, a.day_micros, a.month_micros
   FROM page p JOIN account_views a ON a.lane = p.lane AND a.id = p.account_id ORDER BY p.number;
 END
 $$;
@@ -315,11 +319,13 @@ $$;
 -- of the name and the id, at most p_limit, among the next p_rows accounts in this order. If it reads so many, the last one is
 -- returned too, with is_match = false if it does not match, so that the caller can continue after it. was_found: as in
 -- search_accounts, with the e-mail address.
+-- null: account_views.*
 CREATE OR REPLACE FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer)
   RETURNS TABLE (
     term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint,
     created_at timestamptz, suspended_at timestamptz, external_id text, email text, notes text,
-    low_balance_micros bigint, owed_micros bigint, closed_at timestamptz, day_micros bigint, month_micros bigint
+    low_balance_micros bigint, owed_micros bigint, closed_at timestamptz, has_grants boolean, day_micros bigint,
+    month_micros bigint
   )
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -343,12 +349,13 @@ BEGIN
   SELECT p.term::text, p.is_match, a.id = p_search OR starts_with(lower(a.external_id), v_search) IS TRUE
            OR starts_with(lower(a.email), v_search) IS TRUE,
          a.id, a.name, a.plan, a.balance_micros, a.held_micros, a.created_at, a.suspended_at, a.external_id, a.email, a.notes,
-         a.low_balance_micros, a.owed_micros, a.closed_at, a.day_micros, a.month_micros
+         a.low_balance_micros, a.owed_micros, a.closed_at, a.has_grants, a.day_micros, a.month_micros
   FROM page p JOIN account_views a ON a.lane = p.lane AND a.id = p.account_id ORDER BY p.number;
 END
 $$;
 
 -- Changes the name and the profile of an account. NULL leaves a field unchanged.
+-- null: p_name, p_external_id, p_email, p_notes, p_low_balance_micros
 CREATE OR REPLACE FUNCTION update_account(
   p_caller caller, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text,
   p_low_balance_micros bigint
@@ -422,6 +429,7 @@ END
 $$;
 
 -- Sets the threshold of the event balance.low; NULL for none.
+-- null: p_micros
 CREATE OR REPLACE FUNCTION set_low_balance(p_caller caller, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$

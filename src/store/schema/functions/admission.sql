@@ -9,6 +9,8 @@
 -- Calls whose addresses were checked against other ranges than those of the key take no slot: the server checks them against the ranges
 -- that it gets, and sends them again.
 -- Windows are locked in the order of the primary key, so batches of several servers never deadlock.
+-- null: used, models, allowed_cidrs, current_fingerprint
+-- state: active | revoked | expired | suspended | rotated
 CREATE OR REPLACE FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}') RETURNS TABLE (
     n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
     key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,

@@ -245,6 +245,7 @@ END
 $$;
 
 -- The archives, oldest first. The entries of one that is not removed are still in the ledger.
+-- null: removed_at
 CREATE OR REPLACE FUNCTION list_archives()
   RETURNS TABLE (month integer, file text, sha256 bytea, entries bigint, removed_at timestamptz)
   LANGUAGE plpgsql STABLE SECURITY DEFINER

@@ -14,6 +14,7 @@ END
 $$;
 
 -- The last complete audit, and when a scheduled one last began.
+-- null: claimed_at, started_at, seconds
 CREATE OR REPLACE FUNCTION last_audit() RETURNS TABLE (
     claimed_at timestamptz, started_at timestamptz, seconds double precision, entries bigint, findings integer
   )
@@ -48,6 +49,7 @@ $$;
 --
 -- Not STABLE: the ledger is locked before the snapshot is taken. A statement that waited for the removal of a partition with
 -- an older snapshot would find neither the rows nor the archive that has them.
+-- null: next_account_id, next_seq, next_rows, next_sum, next_hash
 CREATE OR REPLACE FUNCTION audit(
   p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer,
   p_max_findings integer
@@ -187,6 +189,7 @@ $$;
 -- Returns one row per difference. The first row has an empty rule and the position of the next piece: no account at the
 -- end of the lane. The usage of an account is read with its last entries, so both are from one snapshot. Archived entries and
 -- their usage are not compared here: see audit_archived_usage. Locks the ledger before its snapshot is taken: see audit.
+-- null: next_account_id, next_seq, next_sum
 CREATE OR REPLACE FUNCTION audit_usage(
   p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_stored numeric, p_quarter integer, p_limit integer,
   p_max_findings integer
@@ -321,6 +324,7 @@ $$;
 --
 -- Returns one row per difference. The first row has an empty rule, and the position of the next piece: none at the end of the
 -- lane, and none where no entry is archived. Positions are JSON; empty for the start.
+-- null: next, next_sum
 CREATE OR REPLACE FUNCTION audit_archived_usage(
   p_lane smallint, p_position text, p_sum numeric, p_limit integer, p_max_findings integer
 ) RETURNS TABLE (account_id text, rule text, detail text, next text, next_sum numeric)
@@ -382,6 +386,7 @@ $$;
 -- The fingerprint of at most p_limit sums of the usage of an account that is not archived, before quarter p_end, after
 -- p_position in the order of the primary key, and the position of the last one; NULL at the end. Positions are JSON;
 -- empty for the start.
+-- null: next
 CREATE OR REPLACE FUNCTION stored_usage(
   p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer
 ) RETURNS TABLE (fingerprint numeric, next text)
@@ -480,6 +485,7 @@ CREATE OR REPLACE FUNCTION usage_fingerprint(
 --
 -- Returns one row per difference. The first row has an empty rule and the account after which the next piece starts: none at the end of the
 -- lane. Locks the ledger before its snapshot is taken: see audit.
+-- null: next_account_id
 CREATE OR REPLACE FUNCTION audit_grants(p_lane smallint, p_account_id text, p_limit integer, p_max_findings integer)
   RETURNS TABLE (account_id text, rule text, detail text, next_account_id text)
   LANGUAGE plpgsql SECURITY DEFINER
@@ -598,6 +604,7 @@ $$;
 --
 -- Returns one row per difference. The first row has an empty rule and the account after which the next piece starts: none at the end of the
 -- lane. Locks the ledger before its snapshot is taken: see audit.
+-- null: next_account_id
 CREATE OR REPLACE FUNCTION audit_limits(p_lane smallint, p_account_id text, p_limit integer, p_max_findings integer)
   RETURNS TABLE (account_id text, rule text, detail text, next_account_id text)
   LANGUAGE plpgsql SECURITY DEFINER
@@ -734,6 +741,7 @@ $$;
 -- Recomputes one piece of the operator log: at most p_limit events in the order of lane and seq, after event p_seq of
 -- p_lane, whose hash is p_hash. Returns one row per difference. The first row has an empty rule, the number of events, and
 -- the position of the next piece: no lane at the end, where the last events are compared with the ends of the chains.
+-- null: next_lane, next_seq, next_hash
 CREATE OR REPLACE FUNCTION audit_operator_events(
   p_lane smallint, p_seq bigint, p_hash bytea, p_limit integer, p_max_findings integer
 ) RETURNS TABLE (

@@ -54,6 +54,7 @@ $$;
 -- Stores the customer at the provider, and the page on which the customer stores a payment method. The first customer stays, unless it is
 -- p_replaced. A customer can exist before automatic top-ups are set. Of a closed account, only the customer is stored, for forget_customer,
 -- and no row is returned.
+-- null: p_replaced, p_page_id, p_page_url
 CREATE OR REPLACE FUNCTION set_auto_topup_page(
   p_lane smallint, p_account_id text, p_currency text, p_customer_id text, p_replaced text, p_page_id text, p_page_url text
 ) RETURNS SETOF auto_topup_view
@@ -80,6 +81,7 @@ $$;
 -- Applies the state of a page on which a customer stores a payment method, as a server read it from the provider. p_method_id is NULL if
 -- none was stored; p_is_over if the page can store none any more. A page of another installation with the same account at the provider
 -- is ignored.
+-- null: p_method_id, p_method
 CREATE OR REPLACE FUNCTION apply_auto_topup_page(
   p_lane smallint, p_account_id text, p_page_id text, p_page_at timestamptz, p_customer_id text, p_is_over boolean, p_method_id text,
   p_method text

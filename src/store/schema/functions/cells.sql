@@ -1,6 +1,7 @@
 -- Cells and lanes: who owns a lane, what all cells share, and splits.
 
 -- The lanes that this cell owns, with their epochs, the version of its shared data, and its name if it has one.
+-- null: name
 CREATE OR REPLACE FUNCTION cell_state() RETURNS TABLE (lanes text, epochs text, shared_version bigint, name text)
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -266,6 +267,7 @@ $$;
 
 -- Returns the currency of the amounts in the database. It is the given one until there are amounts, or servers that use another one; NULL
 -- gives none.
+-- null: p_code
 CREATE OR REPLACE FUNCTION keep_currency(p_code text) RETURNS text
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$

@@ -7,6 +7,8 @@
 -- p_balance says what becomes of a balance: "written_off" or "refunded". The row of the ledger and the erasure of the name are in the
 -- transaction that closes the account. A closed account that a late payment was credited to can be closed again. p_is_logged is
 -- for the first step of a call.
+-- null: p_ended_customer_id, entry_id, month
+-- status: running | elsewhere | erasing | closed
 CREATE OR REPLACE FUNCTION close_account(
   p_caller caller, p_lane smallint, p_id text, p_reason text, p_balance text, p_ended_customer_id text, p_is_logged boolean,
   p_limit integer

@@ -23,6 +23,7 @@ $$;
 -- adjusts a generation once. An amount that the account owes and its free balance does not cover is refused. Generations that were
 -- charged at the account's own prices are skipped. A refund keeps its amount: it is subtracted from the new charge too. Reads at most
 -- p_limit entries; next_seq is NULL after the last one. A closed account has no differences, because nobody could use a credit.
+-- null: next_seq
 CREATE OR REPLACE FUNCTION rerate_entries(
   p_caller caller, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text,
   p_reason text, p_apply boolean, p_limit integer

@@ -54,6 +54,7 @@ $$;
 -- The events of an account: oldest first after the number p_position, or newest first before it; NULL for all. Those of the types, which
 -- are separated by commas, or all. The plans are made once, possibly while the table is empty; only index look-ups in the order of the
 -- list are fast at every size, so each order has a query of its own.
+-- null: p_position
 CREATE OR REPLACE FUNCTION list_events(
   p_lane smallint, p_account_id text, p_types text, p_position bigint, p_is_newest_first boolean, p_limit integer
 ) RETURNS SETOF event_view
@@ -93,6 +94,7 @@ $$;
 
 -- The number of the last event that a reader knows. p_after is its id: empty for none, 'now' for all events until now. p_at is the
 -- time in the id, and p_days for how long events are kept.
+-- null: p_at
 CREATE OR REPLACE FUNCTION event_position(p_lane smallint, p_account_id text, p_after text, p_at timestamptz, p_days integer)
   RETURNS bigint
   LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -146,6 +148,7 @@ $$;
 
 -- What changed for the watchers of events: those whose account has events after p_seqs, and those whose key was revoked, has
 -- expired or may no longer read. n is the position of the watcher in the lists.
+-- null: seq, ended
 CREATE OR REPLACE FUNCTION watched_accounts(
   p_lanes smallint[], p_account_ids text[], p_seqs bigint[], p_key_ids text[]
 )

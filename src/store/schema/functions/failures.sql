@@ -63,6 +63,7 @@ END
 $$;
 
 -- The id of the row that is p_rows rows before p_end; NULL if there are fewer. Lists with filters read so many rows at once.
+-- null: failures_piece
 CREATE OR REPLACE FUNCTION failures_piece(p_lane smallint, p_account_id text, p_first text, p_end text, p_rows integer) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT

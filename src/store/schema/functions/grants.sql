@@ -2,6 +2,7 @@
 
 -- The balance, the held amount and the unspent grants of an account, from one snapshot. Grants are in the order in which charges take
 -- them; one row without a grant if there are none.
+-- null: entry_id, amount_micros, rest_micros, expires_at, is_promotional
 CREATE OR REPLACE FUNCTION account_grants(p_lane smallint, p_account_id text)
   RETURNS TABLE (
     balance_micros bigint, held_micros bigint,

@@ -5,6 +5,7 @@
 --
 -- p_not_after is the database's time after which the server no longer waits for the result. A statement that arrives
 -- later, for example on a connection that stalled, must change nothing: its callers already have an error.
+-- null: p_not_after
 CREATE OR REPLACE FUNCTION bill(
   p_server_id text, p_not_after timestamptz, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]
 ) RETURNS SETOF item_result
@@ -27,7 +28,7 @@ BEGIN
   END IF;
   -- Waiting for the locks may have taken long.
   IF clock_timestamp() > p_not_after THEN
-    RETURN NEXT ROW('late', 0, NULL, NULL, NULL, NULL, clock_timestamp(), NULL)::item_result;
+    RETURN NEXT ROW('late', 0, '', NULL, NULL, NULL, clock_timestamp(), NULL)::item_result;
     RETURN;
   END IF;
   v_plans := limited_plans();

@@ -5,6 +5,7 @@
 -- has the plan of the account and at most its limit, and scopes that the role covers. Only an operator chooses the plan (by default the
 -- account's) and may exceed its limit. A member has at most one key of the playground: a repetition renews it. Returns the key, or how
 -- many seconds the account must wait before its keys and members can create another.
+-- null: key_view.*, id, account_id, name, scopes, state, rpm, visible_start, visible_end, created_at, p_rate_limit_rpm, p_expires_at
 CREATE OR REPLACE FUNCTION create_key(
   p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint,
   p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamptz, p_visible_start text, p_visible_end text,
@@ -346,6 +347,7 @@ $$;
 -- all), those whose name starts with the text, or all if every text is empty. Keys of the same visible characters and
 -- all keys are newest first; keys found by their name follow, in its order. p_after is the position of the last key of
 -- the previous page, as JSON: list, sorted name and id; 0 is the list of the first page.
+-- null: key_view.*
 CREATE OR REPLACE FUNCTION search_keys(
   p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer
 ) RETURNS TABLE (
@@ -403,6 +405,7 @@ $$;
 -- The keys of all accounts whose name contains a text after its start, in upper or lower case: those after (p_after, p_after_id) in
 -- the order of the name and the id, at most p_limit, among the next p_rows keys in this order. If it reads so many, the last one is
 -- returned too, with is_match = false if it does not match, so that the caller can continue after it.
+-- null: key_view.*
 CREATE OR REPLACE FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer)
   RETURNS TABLE (
     list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text,
@@ -440,6 +443,7 @@ $$;
 -- The active keys that are older than p_days and were not used for so long, the oldest first: those after p_after, at most p_limit, among
 -- the next p_rows keys. If it reads so many, the last one is returned too, with is_match = false if it does not match, so that the
 -- caller can continue after it.
+-- null: key_view.*
 CREATE OR REPLACE FUNCTION unused_keys(p_days integer, p_after text, p_rows integer, p_limit integer)
   RETURNS TABLE (
     is_match boolean, account_name text, id text, account_id text, name text, plan text,
@@ -608,6 +612,7 @@ END
 $$;
 
 -- Sets the limit of a key, or removes it. A limit set here may exceed that of the plan.
+-- null: p_rate_limit_rpm
 CREATE OR REPLACE FUNCTION set_key_limit(p_caller caller, p_lane smallint, p_id text, p_rate_limit_rpm integer)
   RETURNS SETOF key_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -752,6 +757,7 @@ END
 $$;
 
 -- The keys that lost the right to generate within the last p_seconds, and why: their running streams are cut. A rotation cuts none.
+-- reason: revoked_api_key | insufficient_scope | account_suspended
 CREATE OR REPLACE FUNCTION withdrawn_keys(p_seconds integer) RETURNS TABLE (key_id text, reason text)
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$

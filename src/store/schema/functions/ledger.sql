@@ -1,6 +1,7 @@
 -- The ledger: credits and other movements of operators, and lists of entries.
 
 -- A credit or an adjustment. The same idempotency key moves the balance once and returns the row it wrote.
+-- null: p_expires_at
 CREATE OR REPLACE FUNCTION move_balance(
   p_caller caller, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_kind text, p_amount_micros bigint,
   p_reason text, p_idempotency_key text, p_expires_at timestamptz DEFAULT NULL, p_is_promotional boolean DEFAULT false
@@ -155,6 +156,7 @@ $$;
 
 -- The entries of all lanes before the one with the id p_before, which was created in p_month, newest first. An empty p_before
 -- means from the start. Ids sort by time. Only the months since a year before are read.
+-- null: p_month
 CREATE OR REPLACE FUNCTION list_recent_entries(p_before text, p_month integer, p_limit integer) RETURNS SETOF priced_ledger
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
@@ -229,6 +231,7 @@ $$;
 
 -- The numbers of the entries of an account from one time until before another: from first_seq until before end_seq. NULL
 -- means no limit. The range begins after the archived entries.
+-- null: p_from, p_to
 CREATE OR REPLACE FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamptz, p_to timestamptz)
   RETURNS TABLE (first_seq bigint, end_seq bigint)
   LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -273,6 +276,8 @@ $$;
 
 -- The lines of the statement of an account from one time until before another, both on a quarter of an hour: the balances, the charges by
 -- model, and the other entries, of which those after the first 1,000 are added up by kind. No lines if entries of the time are archived.
+-- null: created_at
+-- kind: opening_balance | credit | topup | refund | adjustment | expiry | generation | closing_balance
 CREATE OR REPLACE FUNCTION get_statement(p_lane smallint, p_account_id text, p_from timestamptz, p_to timestamptz)
   RETURNS TABLE (
     kind text, id text, created_at timestamptz, reason text, model text, entries bigint, input bigint, output bigint, amount_micros bigint

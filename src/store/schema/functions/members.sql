@@ -2,6 +2,8 @@
 
 -- What a person may do in an account, and what calls read of the account. The address is kept up to date. Nothing if the person is not a
 -- member. With a NULL person, the account for an operator who views its page.
+-- null: p_person_id
+-- role: viewer | developer | billing | owner
 CREATE OR REPLACE FUNCTION find_member(p_lane smallint, p_account_id text, p_person_id text, p_email text)
   RETURNS TABLE (role text, name text, plan text, balance_micros bigint, is_suspended boolean, price_list_version integer)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -17,6 +19,7 @@ END
 $$;
 
 -- The members of an account, in the order in which they joined.
+-- role: viewer | developer | billing | owner
 CREATE OR REPLACE FUNCTION list_members(p_lane smallint, p_account_id text)
   RETURNS TABLE (person_id text, email text, role text, joined_at timestamptz, link_id text)
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
@@ -28,6 +31,7 @@ END
 $$;
 
 -- Changes the role of a member.
+-- role: viewer | developer | billing | owner
 CREATE OR REPLACE FUNCTION set_member_role(p_caller caller, p_lane smallint, p_account_id text, p_person_id text, p_role text)
   RETURNS TABLE (person_id text, email text, role text, joined_at timestamptz)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -240,6 +244,7 @@ $$;
 -- The account for which the caller signs up: p_account_id, or the one that an earlier call chose. It gets the starting credit if neither
 -- the identity nor the mailbox of the person was used for another one. Not NULL, p_invitation_id names the invitation that is used up: it is
 -- void if the operator who created it has not p_inviter_role any more.
+-- null: p_invitation_id, p_fingerprint, p_inviter_role
 CREATE OR REPLACE FUNCTION claim_sign_up(
   p_caller caller, p_account_id text, p_invitation_id text, p_fingerprint bytea, p_inviter_role text
 ) RETURNS TABLE (account_id text, gets_credit boolean)
@@ -307,6 +312,7 @@ $$;
 -- Creates the account of a sign-up with its owner and the starting credit, which p_creditor posts. If the account exists, changes nothing:
 -- the credit is that of the first call, and who was removed from the account returns only by an invitation. Returns whether the
 -- person is a member.
+-- null: p_expires_at
 CREATE OR REPLACE FUNCTION create_sign_up_account(
   p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_email text, p_creditor caller, p_entry_id text, p_month integer,
   p_credit_micros bigint, p_expires_at timestamptz

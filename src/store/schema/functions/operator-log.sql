@@ -2,6 +2,7 @@
 
 -- A page of the operator log, newest first, after the event at the given place. An empty or NULL filter matches all.
 -- Each call is planned with its filters, so that PostgreSQL uses the index of one of them.
+-- null: p_from, p_to
 CREATE OR REPLACE FUNCTION list_operator_events(
   p_actor_id text, p_method text, p_target text, p_account_id text, p_from timestamptz, p_to timestamptz,
   p_before_micros bigint, p_before_lane smallint, p_before_seq bigint, p_limit integer

@@ -2,6 +2,7 @@
 
 -- Creates a top-up that is not paid yet, once per idempotency key. With p_has_default_url, the caller sent no p_return_url, and the server,
 -- which may not be that of a repetition, added its own.
+-- null: p_idempotency_key
 CREATE OR REPLACE FUNCTION create_topup(
   p_caller caller, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text,
   p_has_default_url boolean, p_idempotency_key text
@@ -123,6 +124,7 @@ $$;
 -- provider gave back or withdrew. p_version is that of the top-up before the payment was read.
 -- Outcomes: "applied", "stale" if another state was applied meanwhile, "unknown" without such a top-up. "alert" is empty, or the reason
 -- to tell operators: the name of what differs from the top-up, "late", "suspended" or "closed".
+-- outcome: applied | stale | unknown
 CREATE OR REPLACE FUNCTION apply_payment(p_lane smallint, p_id text, p_version bigint, p_seen text)
   RETURNS TABLE (outcome text, account_id text, alert text)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT

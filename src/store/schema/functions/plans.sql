@@ -32,6 +32,7 @@ END
 $$;
 
 -- Creates or changes a plan. Without a limit on created keys, an account may replace all its keys ten times an hour.
+-- null: p_max_keys_created_per_hour
 CREATE OR REPLACE FUNCTION put_plan(
   p_caller caller, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer
 ) RETURNS SETOF plans

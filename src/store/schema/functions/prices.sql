@@ -55,6 +55,7 @@ END
 $$;
 
 -- Appends a version of an account's prices: a discount, prices of a model, or neither to end those before. Returns the version.
+-- null: p_discount, p_rates
 CREATE OR REPLACE FUNCTION set_account_prices(
   p_caller caller, p_lane smallint, p_account_id text, p_model text, p_discount integer, p_rates price_rates[]
 ) RETURNS SETOF account_price_view

@@ -7,6 +7,7 @@
 -- statements return. The first row of the result has no start: it has the number of the last ledger entry, and the next
 -- position, which is NULL at the end. The groups follow in order, at most p_limit, only those after p_after. Positions
 -- are JSON.
+-- null: start, through_seq, next
 CREATE OR REPLACE FUNCTION read_usage(
   p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean,
   p_by_user boolean, p_by_upstream boolean, p_after text, p_position text, p_rows bigint, p_limit bigint
@@ -91,6 +92,7 @@ $$;
 -- The first row of the result has no start. Its account_id is that of the next account, or NULL at the end; an account that
 -- alone has more than p_rows sums is its large_account_id, and is not included. The groups follow in order, at most p_limit,
 -- only those after p_after (JSON).
+-- null: start, account_id, large_account_id
 CREATE OR REPLACE FUNCTION read_all_usage(
   p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean,
   p_by_upstream boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint
@@ -193,6 +195,9 @@ $$;
 -- accounts and the prices: at most p_limit, in the order of the primary key, after p_position (JSON; empty for the start). List prices
 -- are those of the model at that time: of the highest tier that each call of a sum has certainly reached, because the tiers of an
 -- account's own prices may differ.
+-- null: input_price, cached_input_price, cache_write_price, cache_write_1h_price, output_price, reasoning_price, image_price
+-- null: request_price, input_list_price, cached_input_list_price, cache_write_list_price, cache_write_1h_list_price
+-- null: output_list_price, reasoning_list_price, image_list_price, request_list_price, discount
 CREATE OR REPLACE FUNCTION export_usage(
   p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer
 ) RETURNS TABLE (

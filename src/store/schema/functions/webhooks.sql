@@ -403,6 +403,8 @@ $$;
 
 -- The deliveries of a webhook, with the data of their events, before the one at the given place, the newest event first: those of a
 -- state, or all. An empty p_before_id for the last ones.
+-- null: due_at, attempted_at, status, latency_ms
+-- state: pending | delivered | failed
 CREATE OR REPLACE FUNCTION view_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer)
   RETURNS TABLE (
     event_id text, account_id text, seq bigint, type text, created_at timestamptz, created_micros bigint, state text, attempts smallint,
@@ -434,6 +436,7 @@ $$;
 -- before p_to (NULL for the oldest event, and for now) that were not delivered and are not pending, among the first p_limit events after
 -- the given place. Returns their number, and the last of these places if there are more events: the number of the event, or for all
 -- accounts, when p_account_id is empty, its time in microseconds and its id. p_max_lane is the last lane of this cell: 1024 or 1023.
+-- null: p_from, p_to, last, last_id
 CREATE OR REPLACE FUNCTION redeliver(
   p_caller caller, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamptz, p_to timestamptz,
   p_max_lane smallint, p_after bigint, p_after_id text, p_limit integer, p_is_logged boolean

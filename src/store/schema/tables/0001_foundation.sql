@@ -4,6 +4,8 @@
 -- Every account belongs to a lane. The lane is the first column of every primary key: it is the unit of locking and of
 -- distribution. The ids and keys of an account contain its lane, so each of them determines where its rows are.
 --
+-- A comment ON a type or a view is for gen/sql/calls.ts: see tools/sql/catalogue.ts.
+--
 -- The server runs as vx_app, which may execute the functions in schema/functions and nothing else. No role that it can
 -- assume may update or delete a ledger row.
 
@@ -154,6 +156,7 @@ CREATE VIEW account_views AS
   LEFT JOIN account_profiles p ON p.lane = a.lane AND p.account_id = a.id
   LEFT JOIN account_figures f ON f.lane = a.lane AND f.account_id = a.id
   CROSS JOIN LATERAL day_and_month(now()) t;
+COMMENT ON VIEW account_views IS 'null: suspended_at, low_balance_micros, closed_at';
 
 CREATE TABLE keys (
   lane smallint NOT NULL,
@@ -219,6 +222,8 @@ CREATE TYPE key_view AS (
   limits text,
   allowed_cidrs text
 );
+COMMENT ON TYPE key_view IS 'null: revoked_at, expires_at, last_used_at, previous_expires_at, models, limits, allowed_cidrs
+state: active | revoked | expired';
 
 -- The secret that a key had before its last rotation. It works until it expires.
 CREATE TABLE previous_secrets (
@@ -346,6 +351,9 @@ CREATE TYPE limit_view AS (
   temporary_amount bigint, temporary_until timestamptz, valid_amount bigint, spent bigint, held bigint,
   resets_at timestamptz, counted_since timestamptz, is_of_operator boolean
 );
+COMMENT ON TYPE limit_view IS 'null: temporary_amount, temporary_until, resets_at, counted_since
+metric: cost | tokens | generations | concurrent | cost_alert | requests | active_keys
+period: "" | minute | hour | day | week | month | total';
 
 -- The result of a check of all limits of a hold: the counters after the hold, and what it must hold of them. details is JSON: the limit
 -- that refuses the hold, what is left, or the state of the minute limits.
@@ -427,6 +435,7 @@ CREATE INDEX account_prices_by_model ON account_prices (lane, account_id, model,
 
 -- A version of an account's prices as lists return it, with its prices as JSON.
 CREATE TYPE account_price_view AS (version integer, model text, discount integer, prices text, effective_from timestamptz);
+COMMENT ON TYPE account_price_view IS 'null: discount, prices';
 
 -- A price after a discount, rounded up to a micro.
 CREATE FUNCTION discounted(p_price bigint, p_discount integer) RETURNS bigint
@@ -536,6 +545,8 @@ CREATE VIEW priced_ledger AS
   LEFT JOIN price_versions p ON p.model = l.model AND p.version = l.price_version
   LEFT JOIN account_prices a ON a.lane = l.lane AND a.account_id = l.account_id AND a.version = l.price_list_version
   LEFT JOIN LATERAL unnest(coalesce(a.rates, p.rates)) r ON r.above_input_tokens = l.price_tier;
+COMMENT ON VIEW priced_ledger IS 'null: input_price, cached_input_price, cache_write_price, cache_write_1h_price, output_price
+null: reasoning_price, image_price, request_price, upstream_cost_micros';
 
 -- The archived partitions. Their entries are in files, and each file has the entries of an account in order, without gaps.
 CREATE TABLE ledger_archives (
@@ -754,6 +765,7 @@ CREATE TYPE auto_topup_view AS (
   -- What the monthly maximum counts, and the top-up that is not decided yet; empty without one.
   month_micros bigint, pending_topup_id text
 );
+COMMENT ON TYPE auto_topup_view IS 'null: customer_id, method_id, page_id, page_created_at';
 
 -- A payment as a server read it from the provider.
 CREATE TYPE seen_payment AS (
@@ -790,7 +802,7 @@ CREATE TABLE holds (
   CONSTRAINT hold_not_negative CHECK (amount_micros >= 0)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 
--- The items of a batch. Servers send arrays of them, with the fields in this order: see src/store/batch-items.ts.
+-- The items of a batch. Servers send arrays of them, with the fields in this order: see gen/sql/fields.ts.
 CREATE TYPE admit_item AS (
   lane smallint, fingerprint bytea, generate integer, read integer, keys integer, webhooks integer, billing integer, any_scope integer,
   -- The address ranges that the server checked the addresses of the calls against, separated by commas; null for none.
@@ -819,6 +831,8 @@ CREATE TYPE item_result AS (
   kind text, n integer, outcome text, balance_micros bigint, held_micros bigint, amount_micros bigint,
   clock timestamptz, limits text
 );
+COMMENT ON TYPE item_result IS 'null: balance_micros, held_micros, amount_micros, clock, limits
+kind: end | hold | late';
 -- New values of an account whose row was read at this place under the lock of its lane.
 CREATE TYPE held_change AS (place tid, held_micros bigint, at timestamptz);
 CREATE TYPE account_change AS (
@@ -946,6 +960,8 @@ CREATE TYPE webhook_view AS (
   id text, account_id text, url text, description text, types text, state text, disabled_reason text, created_at timestamptz,
   previous_expires_at timestamptz, secret text
 );
+COMMENT ON TYPE webhook_view IS 'null: previous_expires_at, secret
+state: enabled | paused | disabled';
 
 -- The events that webhooks receive, with the last attempt. write_event adds them with the event, and they are deleted with it.
 CREATE TYPE delivery_state AS ENUM ('pending', 'delivered', 'failed');
@@ -1049,6 +1065,8 @@ CREATE TYPE operator_view AS (
   id text, name text, role operator_role, state text, created_at timestamptz, revoked_at timestamptz,
   last_used_at timestamptz, email text, identity_bound boolean
 );
+COMMENT ON TYPE operator_view IS 'null: revoked_at, last_used_at
+state: active | revoked';
 
 -- The sessions of the console.
 CREATE TABLE operator_sessions (
@@ -1226,7 +1244,7 @@ CREATE TABLE operator_chains (
 );
 INSERT INTO operator_chains (lane) SELECT lane FROM lanes UNION ALL SELECT 1024;
 
--- Who makes a change, and what the logs show of it. The server sends it with each change: see src/store/caller.ts and prove.sql.
+-- Who makes a change, and what the logs show of it. The server sends it with each change: see src/store/action.ts and credentials.sql.
 CREATE TYPE caller AS (
   -- key, member, person (without an account), operator, operator_session, break_glass or server.
   kind text,
