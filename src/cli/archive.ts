@@ -11,34 +11,36 @@ import { type ArchivesReport, auditArchives } from "../archive/audit-archives.ts
 import { monthText, parseMonth } from "../domain/periods.ts";
 import type { Engine } from "../store/driver/endpoints.ts";
 import { auditText, requireConsistent, showAudit } from "./audit-report.ts";
-import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { explained } from "./embedded-command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { createProgress, printError, printOut, visible } from "./output.ts";
+import { argument, JSON_RESULT, option, type Values } from "./parameters.ts";
 import { type Column, formatTable, jsonLine } from "./print.ts";
+import { command } from "./row.ts";
 import { readCellSettings, readSettings } from "./target.ts";
 
 /** This month and the twelve before it. */
 const DEFAULT_KEPT_MONTHS = 13;
 
-type Options = JsonOption & { readonly before?: string; readonly keep?: string };
-
-export const define: Define = (command) => {
-  withExamples(command, [
-    "vx archive /archives",
-    "vx archive --keep 25 /archives",
-    "DATABASE_URL=postgres://owner@db.example/vx vx archive --before 2030-01 /archives",
-    "VX_CELLS=owners.yaml vx archive /archives",
-  ])
-    .argument("<folder>", "the folder of the files; an existing one. Each cell of VX_CELLS has a folder in it")
-    .option("--before <month>", "archive the months before this one, such as 2030-01")
-    .option(
-      "--keep <months>",
-      `the number of months to keep in the database, including the current one (default: ${DEFAULT_KEPT_MONTHS})`,
-    )
-    .option("--json", "print the result as JSON")
-    .action(archive);
+const archiving = {
+  folder: argument("<folder>", "the folder of the files; an existing one. Each cell of VX_CELLS has a folder in it"),
+  before: option("--before <month>", "archive the months before this one, such as 2030-01"),
+  keep: option(
+    "--keep <months>",
+    `the number of months to keep in the database, including the current one (default: ${DEFAULT_KEPT_MONTHS})`,
+  ),
+  json: JSON_RESULT,
 };
+
+export const archive = command(
+  "",
+  archiving,
+  archiveMonths,
+  "/archives",
+  "--keep 25 /archives",
+  "DATABASE_URL=postgres://owner@db.example/vx vx archive --before 2030-01 /archives",
+  "VX_CELLS=owners.yaml vx archive /archives",
+);
 
 type CellArchive = Archive & Pick<LedgerPlace, "cell">;
 
@@ -49,8 +51,8 @@ const columns: readonly Column<CellArchive>[] = [
   { title: "SHA-256", value: ({ sha256 }) => sha256 },
 ];
 
-async function archive(folder: string, options: Options): Promise<void> {
-  const before = firstKeptMonth(options);
+async function archiveMonths({ folder, json, ...months }: Values<typeof archiving>): Promise<void> {
+  const before = firstKeptMonth(months);
   const problems: string[] = [];
   const archived = await explained(folder, "written", async (signal) => {
     const progress = createProgress();
@@ -82,7 +84,7 @@ async function archive(folder: string, options: Options): Promise<void> {
       await ledgers.close();
     }
   });
-  if (options.json) await printOut(`${JSON.stringify({ archives: archived.map(viewArchive) })}\n`);
+  if (json) await printOut(`${JSON.stringify({ archives: archived.map(viewArchive) })}\n`);
   else if (archived.length > 0) await printOut(formatTable(columns, archived));
   else if (problems.length === 0)
     await printOut(`No partition of the ledger ended before ${monthText(before)}; nothing was archived.\n`);
@@ -117,7 +119,7 @@ function shareOf({ step, done, inTotal }: ArchiveProgress): number {
   return (STEPS.indexOf(step) + (inTotal === 0 ? 1 : done / inTotal)) / STEPS.length;
 }
 
-function firstKeptMonth({ before, keep }: Options): number {
+function firstKeptMonth({ before, keep }: Pick<Values<typeof archiving>, "before" | "keep">): number {
   if (before !== undefined && keep !== undefined) throw usageFailure("give either --before or --keep");
   if (before !== undefined) {
     const month = parseMonth(before);

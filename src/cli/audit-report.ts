@@ -1,24 +1,21 @@
 import { create } from "@bufbuild/protobuf";
-import { type AuditResponse, AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { AuditFindingSchema, type AuditResponse, AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { viewReport } from "../api/run-audit.ts";
 import { auditEmbeddedDatabase } from "../app/audit-embedded.ts";
-import { formatMicros } from "../domain/money.ts";
 import type { AuditProgress } from "../store/audit.ts";
 import { createLog } from "../telemetry/log.ts";
-import { findingColumns } from "./columns.ts";
 import { CommandFailure } from "./failure.ts";
 import { createProgress, type Progress, printError, printOut, visible } from "./output.ts";
-import { type Column, formatTable, jsonLine } from "./print.ts";
+import { columnsOf, formatTable, jsonLine } from "./print.ts";
 import { readSettings } from "./target.ts";
 
-const totalColumns: readonly Column<AuditResponse>[] = [
-  { title: "ACCOUNTS", value: (totals) => String(totals.accounts), align: "right" },
-  { title: "ENTRIES", value: (totals) => String(totals.entries), align: "right" },
-  { title: "KEYS", value: (totals) => String(totals.keys), align: "right" },
-  { title: "BALANCE", value: (totals) => formatMicros(totals.balanceMicros), align: "right" },
-  { title: "OPERATOR EVENTS", value: (totals) => String(totals.operatorEvents), align: "right" },
-  { title: "CONSISTENT", value: (totals) => (totals.consistent ? "yes" : "NO") },
-];
+const columns = columnsOf(
+  AuditResponseSchema,
+  "accounts, entries, keys, balanceMicros, operatorEvents, consistent",
+  { "in the table of findings": "findings" },
+  { consistent: (consistent) => (consistent ? "yes" : "NO") },
+);
+const findingColumns = columnsOf(AuditFindingSchema, "accountId, rule, detail", {});
 
 export function requireConsistent(response: AuditResponse): void {
   if (!response.consistent) {
@@ -29,7 +26,7 @@ export function requireConsistent(response: AuditResponse): void {
 export function auditText(response: AuditResponse): string {
   const { findings } = response;
   const details = findings.length === 0 ? "" : `\n${formatTable(findingColumns, findings)}`;
-  return formatTable(totalColumns, [response]) + details;
+  return formatTable(columns, [response]) + details;
 }
 
 export function showAudit(progress: Progress, { partsDone, parts, entries }: AuditProgress): void {

@@ -1,37 +1,37 @@
 import { existsSync } from "node:fs";
-import type { Command } from "commander";
 import { openEmbeddedDatabase } from "../app/prepare-database.ts";
 import { createBackup } from "../backup/create-backup.ts";
 import { type RestoredBackup, restoreBackup } from "../backup/restore-backup.ts";
 import { auditStopped, showWithAudit } from "./audit-report.ts";
-import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { embeddedSettings, explained } from "./embedded-command.ts";
 import { CommandFailure } from "./failure.ts";
 import { createProgress, printError, printOut, visible } from "./output.ts";
-import { type Column, formatTable } from "./print.ts";
+import { argument, flag, JSON_RESULT, type Values } from "./parameters.ts";
+import { type Column, formatTable, type JsonOption } from "./print.ts";
+import { command, noun } from "./row.ts";
 
-export const define: Define = (group) => {
-  withExamples(group, ["vx backup create /backups/vx-2030-01-31.tar.zst"]);
-  backupCommand(group, "create <file>", "Copy the embedded database into one file, even while the server runs.", [
-    "vx backup create /backups/vx-2030-01-31.tar.zst",
-  ]).action(create);
-  backupCommand(
-    group,
-    "restore <file>",
-    "Restore a backup into the data folder, check it and audit it. The server must be stopped.",
-    [
-      "VX_DATA_DIR=/srv/vx vx backup restore /backups/vx-2030-01-31.tar.zst",
-      "vx backup restore --replace /backups/vx-2030-01-31.tar.zst",
-    ],
-  )
-    .option("--replace", "move an existing database aside, within the data folder")
-    .action(restore);
+const FILE = argument("<file>", "");
+const restoring = {
+  file: FILE,
+  json: JSON_RESULT,
+  replace: flag("--replace", "move an existing database aside, within the data folder"),
 };
 
-function backupCommand(group: Command, usage: string, description: string, examples: readonly string[]) {
-  const command = group.command(usage).description(description);
-  return withExamples(command.option("--json", "print the result as JSON"), examples);
-}
+export const backup = noun(["create /backups/vx-2030-01-31.tar.zst"], {
+  create: command(
+    "Copy the embedded database into one file, even while the server runs.",
+    { file: FILE, json: JSON_RESULT },
+    create,
+    "/backups/vx-2030-01-31.tar.zst",
+  ),
+  restore: command(
+    "Restore a backup into the data folder, check it and audit it. The server must be stopped.",
+    restoring,
+    restore,
+    "VX_DATA_DIR=/srv/vx vx backup restore /backups/vx-2030-01-31.tar.zst",
+    "--replace /backups/vx-2030-01-31.tar.zst",
+  ),
+});
 
 type Created = {
   readonly file: string;
@@ -48,7 +48,7 @@ const createdColumns: readonly Column<Created>[] = [
   { title: "CREATED", value: ({ created_at }) => created_at },
 ];
 
-async function create(file: string, options: JsonOption): Promise<void> {
+async function create({ file, json }: JsonOption & { readonly file: string }): Promise<void> {
   const { dataDir } = embeddedSettings();
   if (!existsSync(dataDir)) throw noDatabase(dataDir);
   const createdAt = new Date();
@@ -76,12 +76,10 @@ async function create(file: string, options: JsonOption): Promise<void> {
     wal_segments: walSegments,
     created_at: createdAt.toISOString(),
   };
-  await printOut(options.json ? `${JSON.stringify(result)}\n` : formatTable(createdColumns, [result]));
+  await printOut(json ? `${JSON.stringify(result)}\n` : formatTable(createdColumns, [result]));
 }
 
-type RestoreOptions = JsonOption & { readonly replace?: true };
-
-async function restore(file: string, { json, replace }: RestoreOptions): Promise<void> {
+async function restore({ file, json, replace }: Values<typeof restoring>): Promise<void> {
   const { dataDir } = embeddedSettings();
   const now = new Date().toISOString().replaceAll(/[:-]|\.\d+/g, "");
   const { restored, audit } = await explained(file, "read", async (signal) => {
@@ -111,7 +109,7 @@ async function restore(file: string, { json, replace }: RestoreOptions): Promise
     created_at: description.created_at,
     release: description.release,
   };
-  await showWithAudit(json === true, result, audit);
+  await showWithAudit(json, result, audit);
 }
 
 function noDatabase(dataDir: string): CommandFailure {

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type { Command } from "commander";
 import * as sql from "../../gen/sql/calls.ts";
 import { APP_ROLE } from "../app/prepare-database.ts";
 import type { CellToMigrate } from "../cells/migrate-cell.ts";
@@ -7,24 +6,41 @@ import { abortSplit, SPLIT_STEPS, type SplitResult, splitCell } from "../cells/s
 import { LANE_COUNT, type Lane, laneRanges, lanesOfText, parseLanes } from "../domain/lane.ts";
 import { Database } from "../store/driver/database.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
-import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { CommandFailure, EXIT_FAILED, usageFailure } from "./failure.ts";
 import { createProgress, printError, printOut, visible } from "./output.ts";
-import { type Column, formatTable } from "./print.ts";
+import { argument, flag, JSON_RESULT, option, type Values } from "./parameters.ts";
+import { type Column, formatTable, type JsonOption } from "./print.ts";
+import { command, noun } from "./row.ts";
 import { shell } from "./shell.ts";
 import { readCellSettings } from "./target.ts";
 
-export const define: Define = (group) => {
-  const example = "VX_CELLS=/etc/vx/cells.yaml vx cells status";
-  withExamples(group, [example]);
-  const status = group
-    .command("status")
-    .description("Show the cells of VX_CELLS and the lanes that they own. Exits with 1 if one cannot be reached.")
-    .option("--json", "print the result as JSON")
-    .action(showStatus);
-  withExamples(status, [example]);
-  defineSplit(group.command("split"));
+const EXAMPLE = "VX_CELLS=/etc/vx/cells.yaml vx cells status";
+const splitting = {
+  source: argument("<source>", "the name of the cell that gives up lanes"),
+  to: option("--to <url>", "the standby; the login must own the tables and be allowed to promote it (required)"),
+  lanes: option("--lanes <lanes>", "the lanes to move, such as 512-767,800 (required)"),
+  abort: flag(
+    "--abort",
+    "in place of --to and --lanes: give the lanes of an unfinished split back to the source, for example if the standby is lost",
+  ),
+  json: JSON_RESULT,
 };
+
+export const cells = noun([EXAMPLE], {
+  status: command(
+    "Show the cells of VX_CELLS and the lanes that they own. Exits with 1 if one cannot be reached.",
+    { json: JSON_RESULT },
+    showStatus,
+    EXAMPLE,
+  ),
+  split: command(
+    "Move lanes of a cell to a standby of its PostgreSQL, which becomes a cell. After an interruption, run the same command again to continue.",
+    splitting,
+    runSplit,
+    "VX_CELLS=cells.yaml vx cells split a --to postgres://postgres@standby/vx --lanes 512-1023",
+    "VX_CELLS=cells.yaml vx cells split a --abort",
+  ),
+});
 
 const columns: readonly Column<CellState>[] = [
   { title: "NAME", value: ({ name }) => name },
@@ -81,40 +97,18 @@ async function readState({ name, address, schema }: CellToMigrate): Promise<Cell
   }
 }
 
-type Options = JsonOption & { readonly to?: string; readonly lanes?: string; readonly abort?: true };
-
-function defineSplit(command: Command): void {
-  withExamples(command, [
-    "VX_CELLS=cells.yaml vx cells split a --to postgres://postgres@standby/vx --lanes 512-1023",
-    "VX_CELLS=cells.yaml vx cells split a --abort",
-  ])
-    .description(
-      "Move lanes of a cell to a standby of its PostgreSQL, which becomes a cell. After an interruption, run the same command again to continue.",
-    )
-    .argument("<source>", "the name of the cell that gives up lanes")
-    .option("--to <url>", "the standby; the login must own the tables and be allowed to promote it (required)")
-    .option("--lanes <lanes>", "the lanes to move, such as 512-767,800 (required)")
-    .option(
-      "--abort",
-      "in place of --to and --lanes: give the lanes of an unfinished split back to the source, for example if the standby is lost",
-    )
-    .option("--json", "print the result as JSON")
-    .action(run);
-}
-
-async function run(name: string, options: Options): Promise<void> {
-  const { to, lanes, abort } = options;
+async function runSplit({ source: name, to, lanes, abort, json }: Values<typeof splitting>): Promise<void> {
   if (abort && (to !== undefined || lanes !== undefined)) throw usageFailure("--abort needs neither --to nor --lanes");
   const cells = await readCellSettings();
   const source = cells.find((cell) => cell.name === name);
   if (!source) throw usageFailure(`VX_CELLS has no cell "${name}"`);
   if (abort) {
-    await abortUnfinished(source, options.json === true);
+    await abortUnfinished(source, json);
     return;
   }
   if (to === undefined || lanes === undefined)
     throw usageFailure(`the option '${to === undefined ? "--to <url>" : "--lanes <lanes>"}' is missing`);
-  await split(source, cells, { to, lanes: readLanes(lanes), isJson: options.json === true });
+  await split(source, cells, { to, lanes: readLanes(lanes), isJson: json });
 }
 
 async function abortUnfinished(source: CellToMigrate, isJson: boolean): Promise<void> {

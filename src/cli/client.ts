@@ -1,23 +1,22 @@
 import { X509Certificate } from "node:crypto";
 import { Agent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import type { DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { type CallOptions, type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { ConsoleService } from "../../gen/vx/admin/v1/console_pb.js";
 import { currency, setCurrency } from "../domain/money.ts";
-import type { JsonOption } from "./command.ts";
 import { CommandFailure } from "./failure.ts";
-import { printError, visible } from "./output.ts";
-import { show } from "./print.ts";
+import { printError } from "./output.ts";
 import { readTarget, type Target } from "./target.ts";
 
 export type Admin = Client<typeof AdminService>;
 export type Console = Client<typeof ConsoleService>;
 
 const CALL_TIMEOUT_MS = 60_000;
+/** Of calls that read all rows of a range, so that their duration has no useful bound. */
+export const NO_TIMEOUT: CallOptions = { timeoutMs: 0 };
 
 /**
  * Calls `use` with clients of the operator listener, then closes the connection so that the process can
@@ -41,57 +40,6 @@ export async function withAdmin<Result>(use: (admin: Admin, console: Console) =>
   } finally {
     agent.destroy();
   }
-}
-
-type Methods = typeof AdminService.method;
-/** The methods that have one response. */
-export type UnaryName = {
-  [Name in keyof Methods]: Methods[Name] extends DescMethodUnary ? Name : never;
-}[keyof Methods];
-export type RequestOf<Name extends UnaryName> = MessageInitShape<Methods[Name]["input"]>;
-export type ResponseOf<Name extends UnaryName> = MessageShape<Methods[Name]["output"]>;
-
-export function callMethod<Name extends UnaryName>(
-  admin: Admin,
-  name: Name,
-  request: RequestOf<Name>,
-): Promise<ResponseOf<Name>> {
-  const call = admin[name] as unknown as (request: RequestOf<Name>) => Promise<ResponseOf<Name>>;
-  return call(request);
-}
-
-/** Makes one call and prints its response. */
-export async function callAndShow<Name extends UnaryName>(
-  options: JsonOption,
-  name: Name,
-  request: RequestOf<Name>,
-  forPeople: (response: ResponseOf<Name>) => string,
-): Promise<ResponseOf<Name>> {
-  const response = await withAdmin((admin) => callMethod(admin, name, request));
-  await show(options, AdminService.method[name].output, response, () => forPeople(response));
-  return response;
-}
-
-type SecretName = "createKey" | "rotateKey" | "createWebhook" | "rotateWebhook" | "createOperator";
-type SecretTexts = {
-  readonly table: string;
-  /** The failure if the output ended before the secret was printed. */
-  readonly lost: string;
-  readonly note: string;
-};
-
-/** The same for a response with a secret, which is returned only once. */
-export async function callAndShowSecret<Name extends SecretName>(
-  options: JsonOption,
-  name: Name,
-  request: RequestOf<Name>,
-  textsOf: (response: ResponseOf<Name>) => SecretTexts,
-): Promise<void> {
-  const response = await withAdmin((admin) => callMethod(admin, name, request));
-  const { table, lost, note } = textsOf(response);
-  const forPeople = () => `${table}\n${visible(response.secret)}\n`;
-  if (!(await show(options, AdminService.method[name].output, response, forPeople))) throw new CommandFailure(lost);
-  if (!options.json) await printError(note);
 }
 
 function agentFor({ url, cert }: Target): Agent {

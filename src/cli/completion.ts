@@ -1,6 +1,7 @@
-import { Argument, type Command, type Option } from "commander";
-import { type Define, type JsonOption, withExamples } from "./command.ts";
+import type { Command, Option } from "commander";
 import { printOut } from "./output.ts";
+import { argument, flag } from "./parameters.ts";
+import type { Row } from "./row.ts";
 
 /** A command with everything that can follow it. */
 type Node = {
@@ -17,18 +18,20 @@ const SHELLS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 type Shell = keyof typeof SHELLS;
 
 /** All commands must be defined when the script is printed. */
-export const define: Define = (command) => {
-  withExamples(command, [
+export const completion: Row = {
+  examples: [
     "source <(vx completion bash)",
     "vx completion zsh > ~/.zfunc/_vx",
     "vx completion fish > ~/.config/fish/completions/vx.fish",
-  ])
-    .addArgument(new Argument("<shell>", "the shell").choices(Object.keys(SHELLS)))
-    .option("--json", "print the script as a JSON string")
-    .action(async (shell: Shell, { json }: JsonOption, running: Command) => {
-      const script = SHELLS[shell](nodesOf(running.parent as Command, "vx"));
-      await printOut(json ? `${JSON.stringify({ shell, script })}\n` : script);
-    });
+  ],
+  parameters: {
+    shell: argument("<shell>", "the shell", Object.keys(SHELLS)),
+    json: flag("--json", "print the script as a JSON string"),
+  },
+  run: async ({ shell, json }, _, running) => {
+    const script = SHELLS[shell as Shell](nodesOf(running.parent as Command, "vx"));
+    await printOut(json ? `${JSON.stringify({ shell, script })}\n` : script);
+  },
 };
 
 function nodesOf(command: Command, path: string): Node[] {

@@ -4,39 +4,40 @@ import { viewReport } from "../api/run-audit.ts";
 import { copyEmbeddedDatabase } from "../app/copy-database.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
 import { showWithAudit } from "./audit-report.ts";
-import { type Define, type JsonOption, requiredOption, withExamples } from "./command.ts";
 import { embeddedSettings, explained } from "./embedded-command.ts";
 import { usageFailure } from "./failure.ts";
 import { createProgress, printError, visible } from "./output.ts";
+import { JSON_RESULT, required } from "./parameters.ts";
+import { command } from "./row.ts";
 
-export const define: Define = (command) => {
-  withExamples(command, ["VX_DATA_DIR=/srv/vx vx copy-database --to postgres://owner@db.example/vx"]).option(
-    "--json",
-    "print the result as JSON",
-  );
-  requiredOption(command, "--to <url>", "an empty database of PostgreSQL 15 or newer; the login must own it").action(copy);
-};
-
-async function copy({ to, json }: JsonOption & { readonly to: string }): Promise<void> {
-  const problem = databaseUrlProblem(to);
-  if (problem !== undefined) throw usageFailure(`--to ${problem}`);
-  const { dataDir } = embeddedSettings();
-  const report = await explained(dataDir, "read", async (signal) => {
-    const progress = createProgress();
-    try {
-      return await copyEmbeddedDatabase({
-        dataDir,
-        to,
-        signal,
-        print: (line) => void printError(visible(line)),
-        onProgress: progress.show,
-      });
-    } finally {
-      progress.clear();
-    }
-  });
-  await printError(
-    `the database is copied; start the servers with DATABASE_URL. The embedded database in ${dataDir} is unchanged: delete it after you have verified the new database`,
-  );
-  await showWithAudit(json === true, { from: dataDir }, create(AuditResponseSchema, viewReport(report)));
-}
+export const copyDatabase = command(
+  "",
+  {
+    json: JSON_RESULT,
+    to: required("--to <url>", "an empty database of PostgreSQL 15 or newer; the login must own it"),
+  },
+  async ({ to, json }) => {
+    const problem = databaseUrlProblem(to);
+    if (problem !== undefined) throw usageFailure(`--to ${problem}`);
+    const { dataDir } = embeddedSettings();
+    const report = await explained(dataDir, "read", async (signal) => {
+      const progress = createProgress();
+      try {
+        return await copyEmbeddedDatabase({
+          dataDir,
+          to,
+          signal,
+          print: (line) => void printError(visible(line)),
+          onProgress: progress.show,
+        });
+      } finally {
+        progress.clear();
+      }
+    });
+    await printError(
+      `the database is copied; start the servers with DATABASE_URL. The embedded database in ${dataDir} is unchanged: delete it after you have verified the new database`,
+    );
+    await showWithAudit(json, { from: dataDir }, create(AuditResponseSchema, viewReport(report)));
+  },
+  "VX_DATA_DIR=/srv/vx vx copy-database --to postgres://owner@db.example/vx",
+);

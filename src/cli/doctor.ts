@@ -2,27 +2,28 @@ import { examine } from "../app/doctor.ts";
 import type { Finding } from "../app/finding.ts";
 import { openEmbeddedDatabase } from "../app/prepare-database.ts";
 import { type Config, readConfig } from "../app/settings/config.ts";
-import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { explained } from "./embedded-command.ts";
 import { EXIT_FAILED } from "./failure.ts";
 import { printError, printOut, visible } from "./output.ts";
+import { JSON_RESULT } from "./parameters.ts";
+import { command } from "./row.ts";
 import { shell } from "./shell.ts";
 import { orUsageFailure } from "./target.ts";
 
-export const define: Define = (command) => {
-  withExamples(command, ["vx doctor", "DATABASE_URL=postgres://owner@db.example/vx vx doctor --json"])
-    .option("--json", "print the result as JSON")
-    .action(run);
-};
-
-async function run({ json }: JsonOption): Promise<void> {
-  const config = orUsageFailure(() => readConfig(shell.env));
-  const isEmbedded = config.databaseUrl === undefined && config.cellsFile === undefined;
-  const findings = await (isEmbedded ? examineEmbedded(config) : examine({ config, env: shell.env, embedded: undefined }));
-  if (json) await printOut(`${JSON.stringify({ findings })}\n`);
-  else await printOut(findings.map(lineOf).join(""));
-  if (findings.some(({ status }) => status === "problem")) shell.exitCode = EXIT_FAILED;
-}
+export const doctor = command(
+  "",
+  { json: JSON_RESULT },
+  async ({ json }) => {
+    const config = orUsageFailure(() => readConfig(shell.env));
+    const isEmbedded = config.databaseUrl === undefined && config.cellsFile === undefined;
+    const findings = await (isEmbedded ? examineEmbedded(config) : examine({ config, env: shell.env, embedded: undefined }));
+    if (json) await printOut(`${JSON.stringify({ findings })}\n`);
+    else await printOut(findings.map(lineOf).join(""));
+    if (findings.some(({ status }) => status === "problem")) shell.exitCode = EXIT_FAILED;
+  },
+  "",
+  "DATABASE_URL=postgres://owner@db.example/vx vx doctor --json",
+);
 
 /** Uses the database of a running server, or starts it for the checks. */
 async function examineEmbedded(config: Config): Promise<Finding[]> {

@@ -1,49 +1,49 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Event, EventSchema } from "../../gen/vx/v1/event_pb.js";
+import { list } from "./call.ts";
 import { type Admin, withAdmin } from "./client.ts";
-import { accountEventColumns } from "./columns.ts";
-import { callCommand, type Define, type JsonOption } from "./command.ts";
-import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
 import { printOut } from "./output.ts";
-import { createTable, jsonLine } from "./print.ts";
+import { JSON_RESPONSE, option, type Values } from "./parameters.ts";
+import { columnsOf, createTable, jsonLine, pairsText } from "./print.ts";
+import { command, noun } from "./row.ts";
+import { collect } from "./values.ts";
 
-type Filter = { readonly account?: string; readonly type?: readonly string[] };
+const columns = columnsOf(
+  EventSchema,
+  "createdAt as TIME, accountId, type, id as ID, data",
+  { "only in --json": "seq" },
+  { data: pairsText },
+);
 
-const NAMES = { list: "List events, the newest first.", watch: "Print new events until interrupted." };
-
-export const define: Define = (group) => {
-  const options = (name: keyof typeof NAMES, examples: readonly string[]) =>
-    callCommand(group, name, NAMES[name], examples)
-      .option("--account <account>", "only events of this account")
-      .option("--type <types...>", "only events of these types, such as balance.low");
-  addListOptions(options("list", ["vx events list --account acme --limit 20"])).action(list);
-  options("watch", ["vx events watch --type balance.depleted account.suspended --json"]).action(watch);
+const filters = {
+  accountId: option("--account <account>", "only events of this account"),
+  types: option("--type <types...>", "only events of these types, such as balance.low", collect),
 };
+const watching = { json: JSON_RESPONSE, ...filters };
 
-function filterOf({ account: accountId = "", type: types = [] }: Filter) {
-  return { accountId, types: [...types] };
-}
-
-async function list(options: ListOptions & Filter): Promise<void> {
-  await callAndPrintList(options, "listEvents", {
-    request: filterOf(options),
-    rows: (page) => page.events,
-    columns: accountEventColumns,
-    none: "There are no such events.",
-  });
-}
+export const events = noun([], {
+  list: list(
+    "listEvents",
+    "List events, the newest first.",
+    columns,
+    "There are no such events.",
+    filters,
+    "--account acme --limit 20",
+  ),
+  watch: command("Print new events until interrupted.", watching, watch, "--type balance.depleted account.suspended --json"),
+});
 
 const PAUSE_MS = 1_000;
 /** An event becomes visible when its transaction ends, which is later than its time. */
 const OVERLAP_MS = 30_000;
 
-async function watch(options: JsonOption & Filter): Promise<void> {
-  const format = createTable(accountEventColumns);
+async function watch({ json, accountId = "", types = [] }: Values<typeof watching>): Promise<void> {
+  const format = createTable(columns);
   const print = (events: readonly Event[]) =>
-    options.json ? events.map((event) => jsonLine(EventSchema, event)).join("") : format(events);
+    json ? events.map((event) => jsonLine(EventSchema, event)).join("") : format(events);
   await withAdmin(async (admin) => {
-    const filter = filterOf(options);
+    const filter = { accountId, types };
     const { events: last } = await admin.listEvents({ ...filter, pageSize: 1 });
     let known = await eventsSince(admin, filter, Math.max(0, ...last.map(timeOf)) - OVERLAP_MS);
     for (;;) {

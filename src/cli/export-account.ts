@@ -28,12 +28,11 @@ import { DeliverySchema, WebhookSchema } from "../../gen/vx/v1/webhook_pb.js";
 import { writeNewFile } from "../backup/new-file.ts";
 import { END_BYTES, paddingOf, writeHeader } from "../backup/tar.ts";
 import { csvWriterOf } from "../codec/message-csv.ts";
-import { type Admin, withAdmin } from "./client.ts";
-import type { JsonOption } from "./command.ts";
+import { type Admin, NO_TIMEOUT, withAdmin } from "./client.ts";
 import { explained } from "./embedded-command.ts";
 import type { PageRequest } from "./list.ts";
 import { printError, printOut, visible } from "./output.ts";
-import { jsonLine } from "./print.ts";
+import { type JsonOption, jsonLine } from "./print.ts";
 
 /** The export of one account. */
 type Source = {
@@ -43,10 +42,11 @@ type Source = {
   readonly archives: string | undefined;
 };
 
+type Options = JsonOption & { readonly account: string; readonly output: string; readonly archives: string | undefined };
+
 type Lines = AsyncIterable<string> | Iterable<string>;
 
 const QUARTER_MS = 900_000;
-const NO_TIMEOUT_MS = 0;
 const PAGE_SIZE = 1_000;
 
 const README = `This archive has what is stored about one account of this service.
@@ -107,10 +107,7 @@ const FILES: Readonly<Record<string, (source: Source) => Lines>> = {
  * Writes a tar archive, compressed with gzip, which every system can unpack; only its owner can read it. Memory does not grow with the
  * account.
  */
-export async function exportAccount(
-  reference: string,
-  { output, archives, json }: JsonOption & { readonly output: string; readonly archives?: string },
-): Promise<void> {
+export async function exportAccount({ account: reference, output, archives, json }: Options): Promise<void> {
   const accountId = await explained(output, "written", () =>
     withAdmin(async (admin) => {
       const { account } = await admin.getAccount({ accountId: reference });
@@ -191,7 +188,7 @@ async function* usageTable({ admin, account }: Source): AsyncGenerator<string> {
   const createdMs = timestampDate(account.createdAt as Timestamp).getTime();
   const from = timestampFromMs(createdMs - (createdMs % QUARTER_MS));
   const request = { accountId: account.id, format: "csv", from };
-  for await (const { text } of admin.exportUsage(request, { timeoutMs: NO_TIMEOUT_MS })) yield text;
+  for await (const { text } of admin.exportUsage(request, NO_TIMEOUT)) yield text;
 }
 
 /** Until now; entries of archived months have none. */

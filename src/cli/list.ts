@@ -1,19 +1,18 @@
 import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
-import type { Command } from "commander";
-import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { csvWriterOf } from "../codec/message-csv.ts";
-import { positiveNumber } from "./arguments.ts";
-import { callMethod, type RequestOf, type ResponseOf, type UnaryName, withAdmin } from "./client.ts";
-import type { JsonOption } from "./command.ts";
 import { usageFailure } from "./failure.ts";
 import { printError, printOut } from "./output.ts";
-import { type Column, createTable, jsonLine } from "./print.ts";
+import { combined, option, type Values } from "./parameters.ts";
+import { type Column, createTable, type JsonOption, jsonLine } from "./print.ts";
+import { positive } from "./values.ts";
 
-export type ListOptions = JsonOption & {
-  readonly limit?: number;
-  readonly pageSize?: number;
-  readonly pageToken?: string;
+const OPTIONS = {
+  limit: option("--limit <n>", "the maximum number to print (default: all; with --json, one page)", positive),
+  pageSize: option("--page-size <n>", "with --json: the maximum size of the page", positive),
+  pageToken: option("--page-token <token>", "with --json: the next_page_token of the previous page"),
 };
+export const LIST_OPTIONS = combined(OPTIONS, (values) => values);
+export type ListOptions = Values<typeof OPTIONS>;
 
 export type PageRequest = { readonly pageSize: number; readonly pageToken: string };
 
@@ -32,15 +31,11 @@ const MAX_PAGE_SIZE = 1000;
 /** A sorted list is in memory. */
 const MAX_SORTED_ROWS = 100_000;
 
-export function addListOptions(command: Command): Command {
-  return command
-    .option("--limit <n>", "the maximum number to print (default: all; with --json, one page)", positiveNumber("--limit"))
-    .option("--page-size <n>", "with --json: the maximum size of the page", positiveNumber("--page-size"))
-    .option("--page-token <token>", "with --json: the next_page_token of the previous page");
-}
-
 /** With --json, prints one page; otherwise prints all pages as a table. */
-export async function printList<Page extends ListPage, Row>(options: ListOptions, list: List<Page, Row>): Promise<void> {
+export async function printList<Page extends ListPage, Row>(
+  options: ListOptions & JsonOption,
+  list: List<Page, Row>,
+): Promise<void> {
   const { json, limit, pageSize, pageToken = "" } = options;
   if (json) {
     // With 0 the server chooses the size.
@@ -78,24 +73,6 @@ export async function firstRows<Page extends { nextPageToken: string }, Row>(
   return kept.sort(compare).slice(0, limit);
 }
 
-type ListName = { [Name in UnaryName]: ResponseOf<Name> extends ListPage ? Name : never }[UnaryName];
-type ListOf<Name extends ListName, Row> = Omit<List<ResponseOf<Name> & ListPage, Row>, "desc" | "fetch"> & {
-  readonly request: RequestOf<Name>;
-};
-
-/** Prints the list that a method returns. */
-export async function callAndPrintList<Name extends ListName, Row>(
-  options: ListOptions,
-  name: Name,
-  { request, ...list }: ListOf<Name, Row>,
-): Promise<void> {
-  await withAdmin((admin) => {
-    const fetch = async (page: PageRequest) =>
-      (await callMethod(admin, name, { ...request, ...page })) as ResponseOf<Name> & ListPage;
-    return printList(options, { ...list, desc: AdminService.method[name].output, fetch });
-  });
-}
-
 type CsvList<Page, Desc extends DescMessage> = {
   readonly fetch: (page: PageRequest) => Promise<Page>;
   readonly desc: Desc;
@@ -104,7 +81,7 @@ type CsvList<Page, Desc extends DescMessage> = {
 
 /** Prints all pages as CSV. */
 export async function printCsv<Page extends { nextPageToken: string }, Desc extends DescMessage>(
-  { json, limit = Number.POSITIVE_INFINITY, pageSize, pageToken }: ListOptions,
+  { json, limit = Number.POSITIVE_INFINITY, pageSize, pageToken }: ListOptions & JsonOption,
   { fetch, desc, rows }: CsvList<Page, Desc>,
 ): Promise<void> {
   if (json || pageSize !== undefined || pageToken !== undefined) {

@@ -1,75 +1,61 @@
-import type { Command } from "commander";
-import { ACCOUNT } from "./arguments.ts";
-import { callAndShow } from "./client.ts";
-import { invitationColumns, memberColumns } from "./columns.ts";
-import { callCommand, type Define, type JsonOption, type ReasonOption, reasonOption, requiredOption } from "./command.ts";
+import { InvitationSchema, MemberSchema } from "../../gen/vx/account/v1/account_pb.js";
+import { call } from "./call.ts";
 import { visible } from "./output.ts";
-import { formatTable } from "./print.ts";
+import { ACCOUNT, argument, option, REQUIRED_REASON, required } from "./parameters.ts";
+import { columnsOf, formatTable } from "./print.ts";
+import { noun } from "./row.ts";
 
-export const define: Define = (group) => {
-  ofAccount(group, "list", "List the members of an account and its open invitations.", ["vx members list acme"]).action(list);
-  const inviting = ofAccount(group, "invite", "Print a link that makes one person a member of an account.", [
-    "vx members invite acct_… --role owner --email ada@example.com --reason 'ticket 4711'",
-  ]);
-  requiredOption(inviting, "--role <role>", "the role: viewer, developer, billing, owner");
-  reasonOption(emailOption(inviting), { isRequired: true }).action(invite);
-  reasonOption(
-    emailOption(
-      callCommand(group, "invite-sign-up", "Print a link with which one person signs up for a new account.", [
-        "vx members invite-sign-up --email ada@example.com --reason 'ticket 4711'",
-      ]),
-    ),
-    { isRequired: true },
-  ).action(inviteSignUp);
-  reasonOption(
-    ofAccount(group, "remove", "Remove a member from an account.", [
-      "vx members remove acct_… usr_… --reason 'ticket 4711'",
-    ]).argument("<person_id>", "the id of the person"),
-    { isRequired: true },
-  ).action(remove);
-  reasonOption(
-    ofAccount(group, "view", "Print a link to the page of an account, to look at it for an hour.", [
-      "vx members view acct_… --reason 'ticket 4711'",
-    ]),
-    { isRequired: true },
-  ).action(view);
-};
+const columns = columnsOf(MemberSchema, "personId as ID, role, email, joinedAt as JOINED", {});
+const invited = columnsOf(InvitationSchema, "id as INVITATION, role, email, expiresAt", {
+  "only in --json": "createdAt, createdBy",
+});
 
-function ofAccount(group: Command, name: string, description: string, examples: readonly string[]): Command {
-  return callCommand(group, name, description, examples).argument("<account>", ACCOUNT);
-}
+const EMAIL = option("--email <email>", "only a person with this verified address can use the link");
+const OF_ACCOUNT = { accountId: ACCOUNT, reason: REQUIRED_REASON };
+const showUrl = ({ url }: { readonly url: string }) => visible(url);
 
-function emailOption(command: Command): Command {
-  return command.option("--email <email>", "only a person with this verified address can use the link");
-}
-
-type InviteOptions = JsonOption & ReasonOption & { readonly email?: string };
-
-async function list(accountId: string, options: JsonOption): Promise<void> {
-  await callAndShow(options, "listMembers", { accountId }, ({ members, invitations }) =>
-    [
-      members.length === 0 ? "The account has no members." : formatTable(memberColumns, members),
-      ...(invitations.length === 0 ? [] : [formatTable(invitationColumns, invitations)]),
-    ].join("\n\n"),
-  );
-}
-
-async function invite(accountId: string, options: InviteOptions & { readonly role: string }): Promise<void> {
-  const { role, email = "", reason = "" } = options;
-  await callAndShow(options, "createInvitation", { accountId, role, email, reason }, ({ url }) => visible(url));
-}
-
-async function inviteSignUp(options: InviteOptions): Promise<void> {
-  const { email = "", reason = "" } = options;
-  await callAndShow(options, "createSignUpInvitation", { email, reason }, ({ url }) => visible(url));
-}
-
-async function remove(accountId: string, personId: string, options: JsonOption & ReasonOption): Promise<void> {
-  const { reason = "" } = options;
-  await callAndShow(options, "removeMember", { accountId, personId, reason }, () => "The member is removed.");
-}
-
-async function view(accountId: string, options: JsonOption & ReasonOption): Promise<void> {
-  const { reason = "" } = options;
-  await callAndShow(options, "viewCustomerPage", { accountId, reason }, ({ url }) => visible(url));
-}
+export const members = noun([], {
+  list: call(
+    "listMembers",
+    "List the members of an account and its open invitations.",
+    ({ members, invitations }) => {
+      const table = members.length === 0 ? "The account has no members." : formatTable(columns, members);
+      return invitations.length === 0 ? table : `${table}\n\n${formatTable(invited, invitations)}`;
+    },
+    { accountId: ACCOUNT },
+    "acme",
+  ),
+  invite: call(
+    "createInvitation",
+    "Print a link that makes one person a member of an account.",
+    showUrl,
+    {
+      accountId: ACCOUNT,
+      role: required("--role <role>", "the role: viewer, developer, billing, owner"),
+      email: EMAIL,
+      reason: REQUIRED_REASON,
+    },
+    "acct_… --role owner --email ada@example.com --reason 'ticket 4711'",
+  ),
+  "invite-sign-up": call(
+    "createSignUpInvitation",
+    "Print a link with which one person signs up for a new account.",
+    showUrl,
+    { email: EMAIL, reason: REQUIRED_REASON },
+    "--email ada@example.com --reason 'ticket 4711'",
+  ),
+  remove: call(
+    "removeMember",
+    "Remove a member from an account.",
+    () => "The member is removed.",
+    { ...OF_ACCOUNT, personId: argument("<person_id>", "the id of the person") },
+    "acct_… usr_… --reason 'ticket 4711'",
+  ),
+  view: call(
+    "viewCustomerPage",
+    "Print a link to the page of an account, to look at it for an hour.",
+    showUrl,
+    OF_ACCOUNT,
+    "acct_… --reason 'ticket 4711'",
+  ),
+});

@@ -1,28 +1,41 @@
-import { Option } from "commander";
 import { distributionOf } from "../cells/citus/distribution.ts";
 import { migrateCell } from "../cells/migrate-cell.ts";
 import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { type Distribution, migrate, readSchemaStatus, type SchemaChanges } from "../store/schema/migrate.ts";
 import { MigrationError } from "../store/schema/release.ts";
-import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printOut } from "./output.ts";
+import { flag } from "./parameters.ts";
 import { type Column, formatTable } from "./print.ts";
+import { command } from "./row.ts";
 import { readCellSettings, readSettings } from "./target.ts";
 
-type Options = JsonOption & { readonly dryRun?: true; readonly status?: true };
-
-export const define: Define = (command) => {
-  withExamples(command, [
-    "DATABASE_URL=postgres://owner@db.example/vx vx migrate",
-    "DATABASE_URL=postgres://owner@db.example/vx vx migrate --dry-run",
-    "VX_CELLS=/etc/vx/cells.yaml vx migrate --status",
-  ])
-    .option("--dry-run", "list what would be applied, and change nothing")
-    .addOption(new Option("--status", "list all migrations with the time at which they were applied").conflicts("dryRun"))
-    .option("--json", "print JSON: a line for each database")
-    .action(run);
-};
+export const migration = command(
+  "",
+  {
+    dryRun: flag("--dry-run", "list what would be applied, and change nothing"),
+    status: flag("--status", "list all migrations with the time at which they were applied", ["dryRun"]),
+    json: flag("--json", "print JSON: a line for each database"),
+  },
+  async ({ dryRun, status, json }) => {
+    const act = status ? showStatus : dryRun ? listPending : apply;
+    // A cell that cannot be migrated does not prevent the migration of the others.
+    const problems: string[] = [];
+    for (const target of await readTargets()) {
+      try {
+        const { text, value } = await act(target);
+        await printOut(json ? `${JSON.stringify({ cell: target.cell ?? "", ...value })}\n` : text);
+      } catch (error) {
+        if (!(error instanceof MigrationError)) throw error;
+        problems.push(prefixOf(target) + error.message);
+      }
+    }
+    if (problems.length > 0) throw new CommandFailure(problems.join("\n"));
+  },
+  "DATABASE_URL=postgres://owner@db.example/vx vx migrate",
+  "DATABASE_URL=postgres://owner@db.example/vx vx migrate --dry-run",
+  "VX_CELLS=/etc/vx/cells.yaml vx migrate --status",
+);
 
 /** A database whose schema is migrated. */
 type Target = {
@@ -33,22 +46,6 @@ type Target = {
   readonly distribution?: Distribution | undefined;
   readonly migrate: () => Promise<SchemaChanges>;
 };
-
-/** A cell that cannot be migrated does not prevent the migration of the others. */
-async function run({ dryRun, status, json }: Options): Promise<void> {
-  const act = status ? showStatus : dryRun ? listPending : apply;
-  const problems: string[] = [];
-  for (const target of await readTargets()) {
-    try {
-      const { text, value } = await act(target);
-      await printOut(json ? `${JSON.stringify({ cell: target.cell ?? "", ...value })}\n` : text);
-    } catch (error) {
-      if (!(error instanceof MigrationError)) throw error;
-      problems.push(prefixOf(target) + error.message);
-    }
-  }
-  if (problems.length > 0) throw new CommandFailure(problems.join("\n"));
-}
 
 async function readTargets(): Promise<readonly Target[]> {
   const { databaseUrl, cellsFile } = readSettings(["DATABASE_URL", "VX_CELLS"]);

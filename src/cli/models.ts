@@ -1,22 +1,16 @@
-import { modelColumns } from "./columns.ts";
-import { callCommand, type Define, withExamples } from "./command.ts";
-import { addListOptions, callAndPrintList, type ListOptions } from "./list.ts";
+import { CatalogModelSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { list } from "./call.ts";
+import { PRICES, priceTexts } from "./prices.ts";
+import { columnsOf } from "./print.ts";
+import { noun } from "./row.ts";
 
-export const define: Define = (group) => {
-  withExamples(group, ["vx models list"]);
-  addListOptions(
-    callCommand(group, "list", "List the models with their prices and upstreams, sorted by id.", [
-      "vx models list",
-      "vx models list --json",
-    ]),
-  ).action(list);
-};
+const columns = columnsOf(
+  CatalogModelSchema,
+  `id, contextWindow as CONTEXT, maxOutputTokens as MAX OUTPUT, ${PRICES}, capabilities, aliases, upstreams` as const,
+  { "only in --json": "ownedBy, created", "in prices": "inputMicrosPerMillionTokens, outputMicrosPerMillionTokens" },
+  { ...priceTexts, upstreams: (upstreams) => upstreams.map(({ kind }) => kind).join(",") },
+);
 
-async function list(options: ListOptions): Promise<void> {
-  await callAndPrintList(options, "listModels", {
-    request: {},
-    rows: (page) => page.models,
-    columns: modelColumns,
-    none: "There are no models.",
-  });
-}
+const ABOUT = "List the models with their prices and upstreams, sorted by id.";
+
+export const models = noun(["list"], { list: list("listModels", ABOUT, columns, "There are no models.", {}, "", "--json") });

@@ -2,27 +2,27 @@ import { type Config, readConfig } from "../app/settings/config.ts";
 import { ProviderError } from "../payments/provider.ts";
 import { StripeClient } from "../payments/stripe/stripe-client.ts";
 import { type Endpoint, WebhookEndpoints } from "../payments/stripe/webhook-endpoint.ts";
-import { type Define, type JsonOption, withExamples } from "./command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printOut, visible } from "./output.ts";
+import { flag } from "./parameters.ts";
+import type { JsonOption } from "./print.ts";
+import { command, noun } from "./row.ts";
 import { shell } from "./shell.ts";
 import { orUsageFailure } from "./target.ts";
 
-export const define: Define = (group) => {
-  const examples = [
-    "VX_PUBLIC_URL=https://api.example.com VX_STRIPE_SECRET_KEY=sk_… vx payments setup",
-    "vx payments setup --json",
-  ];
-  withExamples(group, examples);
-  const setup = group
-    .command("setup")
-    .description(
-      "Create the webhook endpoint at Stripe that tells the server about payments, or add the events that an existing one lacks. Uses the settings of the server; VX_STRIPE_WEBHOOK_SECRET can still be unset.",
-    )
-    .option("--json", "print the endpoint, what changed, and the secret of a new endpoint as JSON")
-    .action(setUp);
-  withExamples(setup, examples);
-};
+const EXAMPLES = [
+  "VX_PUBLIC_URL=https://api.example.com VX_STRIPE_SECRET_KEY=sk_… vx payments setup",
+  "vx payments setup --json",
+];
+
+export const payments = noun(EXAMPLES, {
+  setup: command(
+    "Create the webhook endpoint at Stripe that tells the server about payments, or add the events that an existing one lacks. Uses the settings of the server; VX_STRIPE_WEBHOOK_SECRET can still be unset.",
+    { json: flag("--json", "print the endpoint, what changed, and the secret of a new endpoint as JSON") },
+    setUp,
+    ...EXAMPLES,
+  ),
+});
 
 type Result = {
   readonly endpoint: Endpoint;

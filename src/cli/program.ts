@@ -1,93 +1,62 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
-import type { Define } from "./command.ts";
 import { CommandFailure, EXIT_FAILED, EXIT_USAGE } from "./failure.ts";
 import { printError, surviveClosedOutput, visible } from "./output.ts";
+import { define, type Row } from "./row.ts";
 import { type Shell, setShell, shell } from "./shell.ts";
 
-type Group = { readonly description: string; readonly load: () => Promise<{ readonly define: Define }> };
-
-/** Each group is loaded only when used, because the server and the client are large. */
-const GROUPS: Readonly<Record<string, Group>> = {
-  serve: { description: "Start the server.", load: () => import("./serve-command.ts") },
-  migrate: {
-    description: "Migrate the schema of DATABASE_URL, or of all cells of VX_CELLS.",
-    load: () => import("./migrate.ts"),
-  },
-  doctor: {
-    description:
-      "Check the database, disk, models, upstreams, certificates and payments of the server, with its settings. Exits with 1 on a problem.",
-    load: () => import("./doctor.ts"),
-  },
-  payments: {
-    description: "Set up payments at Stripe, with the settings of the server.",
-    load: () => import("./payments.ts"),
-  },
-  cells: { description: "Show the cells that share the accounts.", load: () => import("./cells.ts") },
-  backup: {
-    description: "Back up and restore the embedded database.",
-    load: () => import("./backup.ts"),
-  },
-  archive: {
-    description: "Move old months of the ledger to compressed files.",
-    load: () => import("./archive.ts"),
-  },
-  "copy-database": {
-    description: "Copy the embedded database to a PostgreSQL of your own. The server must be stopped.",
-    load: () => import("./copy-database.ts"),
-  },
-  accounts: { description: "Manage accounts and their balances.", load: () => import("./accounts.ts") },
-  keys: { description: "Manage API keys.", load: () => import("./keys.ts") },
-  limits: {
-    description: "Manage limits of cost, tokens, generations and running generations.",
-    load: () => import("./limits.ts"),
-  },
-  plans: { description: "Manage plans, the limits of keys.", load: () => import("./plans.ts") },
-  models: { description: "List the models of the server.", load: () => import("./models.ts") },
-  prices: {
-    description: "List the price versions of a model, and give accounts discounts or prices of their own.",
-    load: () => import("./prices.ts"),
-  },
-  rerate: {
-    description: "Compare charges with other prices of a model, and correct them.",
-    load: () => import("./rerate.ts"),
-  },
-  ledger: {
-    description: "List the ledger entries of an account, and refund them.",
-    load: () => import("./ledger.ts"),
-  },
-  usage: { description: "Show and export the usage of accounts.", load: () => import("./usage.ts") },
-  events: { description: "List and watch the events of accounts.", load: () => import("./events.ts") },
-  failures: { description: "List the calls of an account that failed.", load: () => import("./failures.ts") },
-  topups: {
-    description: "List the payments of customers, and set automatic ones.",
-    load: () => import("./topups.ts"),
-  },
-  webhooks: {
-    description: "Manage the endpoints that receive events, and their deliveries.",
-    load: () => import("./webhooks.ts"),
-  },
-  members: {
-    description: "Manage who works with an account on the customer page.",
-    load: () => import("./members.ts"),
-  },
-  operators: {
-    description: "Manage operators and their tokens.",
-    load: () => import("./operators.ts"),
-  },
-  log: {
-    description: "List what operators changed.",
-    load: () => import("./log.ts"),
-  },
-  completion: {
-    description: "Print a script that completes commands and options in a shell.",
-    load: () => import("./completion.ts"),
-  },
-  audit: {
-    description:
-      "Recompute all balances, usage sums and hashes from the ledger and the operator log. Exits with 1 if any differ.",
-    load: () => import("./audit.ts"),
-  },
+/** What each noun is for, and its row, which is loaded only when it is used: the server and the client are large. */
+const NOUNS: Readonly<Record<string, readonly [about: string, load: () => Promise<Row>]>> = {
+  serve: ["Start the server.", async () => (await import("./serve-command.ts")).serve],
+  migrate: [
+    "Migrate the schema of DATABASE_URL, or of all cells of VX_CELLS.",
+    async () => (await import("./migrate.ts")).migration,
+  ],
+  doctor: [
+    "Check the database, disk, models, upstreams, certificates and payments of the server, with its settings. Exits with 1 on a problem.",
+    async () => (await import("./doctor.ts")).doctor,
+  ],
+  payments: ["Set up payments at Stripe, with the settings of the server.", async () => (await import("./payments.ts")).payments],
+  cells: ["Show the cells that share the accounts.", async () => (await import("./cells.ts")).cells],
+  backup: ["Back up and restore the embedded database.", async () => (await import("./backup.ts")).backup],
+  archive: ["Move old months of the ledger to compressed files.", async () => (await import("./archive.ts")).archive],
+  "copy-database": [
+    "Copy the embedded database to a PostgreSQL of your own. The server must be stopped.",
+    async () => (await import("./copy-database.ts")).copyDatabase,
+  ],
+  accounts: ["Manage accounts and their balances.", async () => (await import("./accounts.ts")).accounts],
+  keys: ["Manage API keys.", async () => (await import("./keys.ts")).keys],
+  limits: [
+    "Manage limits of cost, tokens, generations and running generations.",
+    async () => (await import("./limits.ts")).limits,
+  ],
+  plans: ["Manage plans, the limits of keys.", async () => (await import("./plans.ts")).plans],
+  models: ["List the models of the server.", async () => (await import("./models.ts")).models],
+  prices: [
+    "List the price versions of a model, and give accounts discounts or prices of their own.",
+    async () => (await import("./prices.ts")).prices,
+  ],
+  rerate: ["Compare charges with other prices of a model, and correct them.", async () => (await import("./rerate.ts")).rerate],
+  ledger: ["List the ledger entries of an account, and refund them.", async () => (await import("./ledger.ts")).ledger],
+  usage: ["Show and export the usage of accounts.", async () => (await import("./usage.ts")).usage],
+  events: ["List and watch the events of accounts.", async () => (await import("./events.ts")).events],
+  failures: ["List the calls of an account that failed.", async () => (await import("./failures.ts")).failures],
+  topups: ["List the payments of customers, and set automatic ones.", async () => (await import("./topups.ts")).topups],
+  webhooks: [
+    "Manage the endpoints that receive events, and their deliveries.",
+    async () => (await import("./webhooks.ts")).webhooks,
+  ],
+  members: ["Manage who works with an account on the customer page.", async () => (await import("./members.ts")).members],
+  operators: ["Manage operators and their tokens.", async () => (await import("./operators.ts")).operators],
+  log: ["List what operators changed.", async () => (await import("./log.ts")).log],
+  completion: [
+    "Print a script that completes commands and options in a shell.",
+    async () => (await import("./completion.ts")).completion,
+  ],
+  audit: [
+    "Recompute all balances, usage sums and hashes from the ledger and the operator log. Exits with 1 if any differ.",
+    async () => (await import("./audit.ts")).audit,
+  ],
 };
 
 const NOTES = `
@@ -142,10 +111,10 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
       outputError: (text, write) => write(text.replace(/^error: /, "vx: ")),
     })
     .addHelpText("after", NOTES);
-  for (const [name, { description, load }] of Object.entries(GROUPS)) {
-    const command = program.command(name).description(description);
+  for (const [name, [about, load]] of Object.entries(NOUNS)) {
+    const command = program.command(name).description(about);
     // A completion contains all commands.
-    if (args.includes(name) || args.includes("completion")) (await load()).define(command);
+    if (args.includes(name) || args.includes("completion")) define(command, await load());
   }
   return program;
 }

@@ -1,130 +1,157 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type AccountUsageRow,
+  AccountUsageRowSchema,
   ExportUsageResponseSchema,
   type GetUsageResponse,
   GetUsageResponseSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
-import { ACCOUNT, collect, time } from "./arguments.ts";
-import { withAdmin } from "./client.ts";
-import { marginColumns, usageColumns } from "./columns.ts";
-import { callCommand, type Define, type JsonOption, withExamples } from "./command.ts";
+import { list } from "./call.ts";
+import { NO_TIMEOUT, withAdmin } from "./client.ts";
 import { usageFailure } from "./failure.ts";
-import { addListOptions, callAndPrintList, firstRows, type ListOptions, type PageRequest, printList } from "./list.ts";
+import { firstRows, LIST_OPTIONS, type ListOptions, type PageRequest, printList } from "./list.ts";
 import { createProgress, printOut } from "./output.ts";
-import { jsonLine } from "./print.ts";
+import { ACCOUNT_TEXT, combined, flag, JSON_RESPONSE, mapped, option, type Values } from "./parameters.ts";
+import { amountUnlessZero, columnsOf, jsonLine } from "./print.ts";
+import { command, noun } from "./row.ts";
+import { collect, oneOf, time } from "./values.ts";
 
-type RangeOptions = { readonly account?: string; readonly from?: Date; readonly to?: Date };
-type ShowOptions = RangeOptions & ListOptions & { readonly groupBy?: string[]; readonly tz?: string; readonly sort?: Sort };
-type ExportOptions = RangeOptions &
-  JsonOption & { readonly format: string; readonly focusVersion: string; readonly costs?: true };
+const METERS = "cachedInputTokens, cacheWriteTokens, reasoningTokens, imageTokens";
+const columns = columnsOf(
+  AccountUsageRowSchema,
+  "start, accountId, accountName, keyId, keyName, model, user, requests, inputTokens as INPUT, outputTokens as OUTPUT, cost",
+  {
+    "in COST": "costMicros",
+    "in vx usage margin": "upstream, upstreamCost, upstreamCostMicros, uncostedMicros, margin, marginMicros",
+    "only in --json": METERS,
+  },
+);
+const marginColumns = columnsOf(
+  AccountUsageRowSchema,
+  `start, accountId, accountName, keyId, model, user, upstream, requests, cost as CHARGES, upstreamCost as COST, margin,
+  uncostedMicros as CHARGES WITHOUT COST`,
+  {
+    "in CHARGES, COST and MARGIN": "costMicros, upstreamCostMicros, marginMicros",
+    "in vx usage show": "keyName, inputTokens, outputTokens",
+    "only in --json": METERS,
+  },
+  { uncostedMicros: amountUnlessZero },
+);
+
+const account = option("--account <account>", `only this account: ${ACCOUNT_TEXT}`);
+const range = {
+  from: option("--from <time>", "usage at this time or later (default: the start of this month)", time),
+  to: option("--to <time>", "usage before this time (default: now)", time),
+};
+const filters = {
+  accountId: combined({ argument: option("[account]", "the same as --account"), option: account }, ({ argument, option }) => {
+    if (argument === undefined || option === undefined || argument === option) return argument ?? option;
+    throw usageFailure("--account and the argument name different accounts; give one account");
+  }),
+  ...range,
+};
+const zone = option("--tz <zone>", "the time zone of the periods (default: UTC)");
 
 const SORTS = ["cost", "requests", "start"] as const;
 type Sort = (typeof SORTS)[number];
-const PERIODS = ["hour", "day", "month"];
 
-/** An export reads every row of the range, so its duration has no useful bound. */
-const NO_TIMEOUT_MS = 0;
-
-export const define: Define = (group) => {
-  withExamples(group, ["vx usage show acme --group-by day,model", "vx usage export --format focus --from 2030-01-01"]);
-  const showing = callCommand(group, "show", "Show the usage of an account, or of all accounts.", [
-    "vx usage show acme --group-by day,key --tz Europe/Berlin",
-    "vx usage show --from 2030-01-01 --to 2030-02-01 --group-by month,account",
-    "vx usage show --group-by key --limit 10",
-  ]).argument("[account]", "the same as --account");
-  addRange(showing)
-    .option("--group-by <names>", "hour, day or month; account, key, model, user (default: day)", collect)
-    .option(
-      "--sort <order>",
-      "cost or requests, the highest first, or start: by start, account, key, model and user (default: cost without a period, else start; with --json, start)",
-      sortOf,
-    )
-    .option("--tz <zone>", "the time zone of the periods (default: UTC)");
-  addListOptions(showing).action(show);
-  const margin = callCommand(
-    group,
-    "margin",
-    "Show the charges, also those that promotional credit paid, the cost at the upstreams and the margin.",
-    ["vx usage margin", "vx usage margin acme --group-by day,model", "vx usage margin --group-by upstream --from 2030-01-01"],
-  ).argument("[account]", "the same as --account");
-  addRange(margin)
-    .option("--group-by <names>", "hour, day or month; account, key, model, user, upstream (default: model,upstream)", collect)
-    .option("--tz <zone>", "the time zone of the periods (default: UTC)");
-  addListOptions(margin).action(showMargin);
-  const exporting = callCommand(
-    group,
-    "export",
-    "Print the usage as a file. The finance role is required. With --json, each line is a piece of it.",
-    ["vx usage export --format csv > usage.csv", "vx usage export --format focus --from 2030-01-01 --to 2030-02-01"],
-  );
-  addRange(exporting)
-    .option("--format <format>", "csv: a line per quarter of an hour, or focus: a FOCUS file", "csv")
-    .option("--focus-version <version>", "the version of FOCUS: 1.2 or 1.3", "1.2")
-    .option("--costs", "add the upstreams and their costs; not for files that customers get")
-    .action(exportFile);
+const GROUPS = "hour, day or month; account, key, model, user";
+const showing = {
+  json: JSON_RESPONSE,
+  ...filters,
+  groupBy: option("--group-by <names>", `${GROUPS} (default: day)`, collect),
+  sort: option(
+    "--sort <order>",
+    "cost or requests, the highest first, or start: by start, account, key, model and user (default: cost without a period, else start; with --json, start)",
+    oneOf(SORTS, "one of cost, requests, start"),
+  ),
+  tz: zone,
+  page: LIST_OPTIONS,
 };
 
-function addRange(command: ReturnType<typeof callCommand>) {
-  return command
-    .option("--account <account>", `only this account: ${ACCOUNT}`)
-    .option("--from <time>", "usage at this time or later (default: the start of this month)", time("--from"))
-    .option("--to <time>", "usage before this time (default: now)", time("--to"));
-}
+const exporting = {
+  json: JSON_RESPONSE,
+  accountId: account,
+  ...range,
+  format: option(
+    "--format <format>",
+    'csv: a line per quarter of an hour, or focus: a FOCUS file (default: "csv")',
+    oneOf(["csv", "focus"], "csv or focus"),
+  ),
+  focusVersion: option(
+    "--focus-version <version>",
+    'the version of FOCUS: 1.2 or 1.3 (default: "1.2")',
+    oneOf(["1.2", "1.3"], "1.2 or 1.3"),
+  ),
+  includeCosts: flag("--costs", "add the upstreams and their costs; not for files that customers get"),
+};
 
-function rangeOf({ account: accountId = "", from, to }: RangeOptions) {
-  return {
-    accountId,
-    ...(from && { from: timestampFromDate(from) }),
-    ...(to && { to: timestampFromDate(to) }),
-  };
-}
+export const usage = noun(["show acme --group-by day,model", "export --format focus --from 2030-01-01"], {
+  show: command(
+    "Show the usage of an account, or of all accounts.",
+    showing,
+    show,
+    "acme --group-by day,key --tz Europe/Berlin",
+    "--from 2030-01-01 --to 2030-02-01 --group-by month,account",
+    "--group-by key --limit 10",
+  ),
+  margin: list(
+    "getUsage",
+    "Show the charges, also those that promotional credit paid, the cost at the upstreams and the margin.",
+    marginColumns,
+    "There are no charged calls in this range.",
+    {
+      ...filters,
+      groupBy: mapped(
+        option("--group-by <names>", `${GROUPS}, upstream (default: model,upstream)`, collect),
+        (names) => names ?? ["model", "upstream"],
+      ),
+      tz: zone,
+    },
+    "",
+    "acme --group-by day,model",
+    "--group-by upstream --from 2030-01-01",
+  ),
+  export: command(
+    "Print the usage as a file. The finance role is required. With --json, each line is a piece of it.",
+    exporting,
+    exportFile,
+    "--format csv > usage.csv",
+    "--format focus --from 2030-01-01 --to 2030-02-01",
+  ),
+});
 
-async function showMargin(argument: string | undefined, options: ShowOptions): Promise<void> {
-  const { groupBy = ["model", "upstream"], tz = "" } = options;
-  await callAndPrintList(options, "getUsage", {
-    request: { ...rangeOf({ ...options, ...oneAccount(argument, options) }), groupBy, tz },
-    rows: (page) => page.rows,
-    columns: marginColumns,
-    none: "There are no charged calls in this range.",
-  });
-}
-
-function oneAccount(argument: string | undefined, options: RangeOptions): Pick<RangeOptions, "account"> {
-  const account = options.account ?? argument;
-  if (argument !== undefined && account !== argument) {
-    throw usageFailure("--account and the argument name different accounts; give one account");
-  }
-  return account === undefined ? {} : { account };
-}
-
-async function show(argument: string | undefined, options: ShowOptions): Promise<void> {
-  const account = oneAccount(argument, options);
-  const { groupBy = [], tz = "", sort = defaultSort(options) } = options;
+async function show({
+  json,
+  accountId = "",
+  groupBy = [],
+  tz = "",
+  sort,
+  page,
+  ...between
+}: Values<typeof showing>): Promise<void> {
+  const order = sort ?? defaultSort(groupBy, json);
   await withAdmin(async (admin) => {
-    const range = rangeOf({ ...options, ...account });
-    const read = (page: PageRequest) => admin.getUsage({ ...range, groupBy, tz, ...page });
-    await printList(options, {
-      desc: GetUsageResponseSchema,
-      fetch: sort === "start" ? read : () => readSorted(options, read, sort),
-      rows: (page) => page.rows,
-      columns: usageColumns,
-      none: "There is no usage in this range.",
-    });
+    const read = (at: PageRequest) => admin.getUsage({ accountId, groupBy, tz, ...between, ...at });
+    await printList(
+      { json, ...page },
+      {
+        desc: GetUsageResponseSchema,
+        fetch: order === "start" ? read : () => readSorted(page, read, order),
+        rows: (response) => response.rows,
+        columns,
+        none: "There is no usage in this range.",
+      },
+    );
   });
 }
 
-function sortOf(text: string): Sort {
-  const sort = SORTS.find((known) => known === text);
-  if (sort === undefined) throw usageFailure(`--sort: must be one of ${SORTS.join(", ")}`);
-  return sort;
-}
+const PERIODS = ["hour", "day", "month"];
 
 /** Costs of different periods are rarely compared; without a period, the largest are wanted. */
-function defaultSort({ groupBy = ["day"], json }: ShowOptions): Sort {
-  const hasPeriod = groupBy.flatMap((names) => names.split(",")).some((name) => PERIODS.includes(name));
-  return hasPeriod || json ? "start" : "cost";
+function defaultSort(groupBy: readonly string[], json: boolean): Sort {
+  const groups = groupBy.length === 0 ? ["day"] : groupBy.flatMap((names) => names.split(","));
+  return json || groups.some((name) => PERIODS.includes(name)) ? "start" : "cost";
 }
 
 const COMPARE = {
@@ -138,33 +165,35 @@ function byFalling(value: (row: AccountUsageRow) => bigint) {
 
 /** One page with the first rows of all pages. */
 async function readSorted(
-  options: ShowOptions,
+  page: ListOptions,
   read: (page: PageRequest) => Promise<GetUsageResponse>,
   sort: keyof typeof COMPARE,
 ): Promise<GetUsageResponse> {
-  if (options.pageSize !== undefined || options.pageToken !== undefined)
+  if (page.pageSize !== undefined || page.pageToken !== undefined)
     throw usageFailure("a list that is sorted by cost or requests has no pages; use --limit");
   let throughSeq: bigint | undefined;
-  const readPage = async (page: PageRequest) => {
-    const response = await read(page);
+  const readPage = async (at: PageRequest) => {
+    const response = await read(at);
     throughSeq ??= response.throughSeq;
     return response;
   };
-  const rows = await firstRows(options, readPage, (page) => page.rows, COMPARE[sort]);
+  const rows = await firstRows(page, readPage, (response) => response.rows, COMPARE[sort]);
   return create(GetUsageResponseSchema, { rows, throughSeq: throughSeq ?? 0n });
 }
 
-async function exportFile(options: ExportOptions): Promise<void> {
-  const { format, focusVersion, costs: includeCosts = false } = options;
-  if (format !== "csv" && format !== "focus") throw usageFailure("--format: must be csv or focus");
-  if (focusVersion !== "1.2" && focusVersion !== "1.3") throw usageFailure("--focus-version: must be 1.2 or 1.3");
+async function exportFile({
+  json,
+  accountId = "",
+  format = "csv",
+  focusVersion = "1.2",
+  ...rest
+}: Values<typeof exporting>): Promise<void> {
+  const request = { accountId, format, focusVersion, ...rest };
   await withAdmin(async (admin) => {
-    const request = { ...rangeOf(options), format, includeCosts, focusVersion };
     const progress = createProgress();
     try {
-      for await (const piece of admin.exportUsage(request, { timeoutMs: NO_TIMEOUT_MS })) {
-        const text = options.json ? jsonLine(ExportUsageResponseSchema, piece) : piece.text;
-        if (!(await printOut(text))) return;
+      for await (const piece of admin.exportUsage(request, NO_TIMEOUT)) {
+        if (!(await printOut(json ? jsonLine(ExportUsageResponseSchema, piece) : piece.text))) return;
         const share = piece.lanes === 0 ? 0 : piece.lanesDone / piece.lanes;
         progress.show(share, `${piece.rows.toLocaleString("en")} lines`);
       }

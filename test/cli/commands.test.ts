@@ -357,6 +357,10 @@ describe("plans, keys and their limits", () => {
       limits: [{ metric: "concurrent", window: "", amount: 4 }],
       allowed_cidrs: ["10.0.0.0/8", "::1/128"],
     });
+    const table = (await run(`keys search ${key.id}`)).stdout;
+    expect(table).toMatch(
+      / CREATED +MODELS +LIMITS +ALLOWED ADDRESSES\n.* vx-sandbox-large +concurrent=4 +10\.0\.0\.0\/8,::1\/128\n$/,
+    );
     const nothing = { models: [], limits: [], allowed_cidrs: [] };
     expect(await update("--model all --limit none --cidr all")).toMatchObject(nothing);
   });
@@ -390,7 +394,7 @@ describe("plans, keys and their limits", () => {
     const { api_key: key, secret } = await newKey("--name Searched");
     for (const text of [secret, key.masked_key, key.id, "searched"])
       expect((await json(`keys search ${text}`)).keys).toMatchObject([{ api_key: { id: key.id } }]);
-    expect((await run("keys search searched")).stdout).toMatch(/Searched +vx_live_\S+ +active +acct_/);
+    expect((await run("keys search searched")).stdout).toMatch(/Searched +vx_live_\S+ +pro +generate,read +active +acct_/);
     expect((await run("keys search nothing")).stderr).toBe("No key matches.\n");
   });
 });

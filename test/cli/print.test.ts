@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { CreateAccountResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { AccountTopUpSchema, AuditFindingSchema, CreateAccountResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { visible } from "../../src/cli/output.ts";
-import { type Column, createTable, formatTable, formatTime, jsonLine } from "../../src/cli/print.ts";
+import { type Column, columnsOf, createTable, formatTable, formatTime, jsonLine } from "../../src/cli/print.ts";
 
 type Row = { name: string; amount: string };
 
@@ -44,6 +44,34 @@ test("later pages have no header and keep the columns", () => {
   const format = createTable(columns);
   format([{ name: "a name", amount: "$1000.00" }]);
   expect(format([{ name: "b", amount: "$1.00" }])).toBe("b          $1.00\n");
+});
+
+test("titles, texts and alignment of columns follow from the fields of a message and of the messages in it", () => {
+  const columns = columnsOf(
+    AccountTopUpSchema,
+    "id, accountId, amount, refundedMicros as BACK, automatic, createdAt, problem",
+    {
+      "of the top-up": "state, amountMicros, url, paidAt, receiptUrl, disputedMicros, failure, invoiceUrl",
+      "of its row": "paymentId, accountName, entryId",
+    },
+    { problem: (problem, { topup }) => problem + topup?.state },
+  );
+  const createdAt = timestampFromDate(new Date("2030-01-31T12:00:00Z"));
+  const topup = { id: "top_1", state: "paid", amount: "$25.00", refundedMicros: 5_000_000n, automatic: true, createdAt };
+  const row = create(AccountTopUpSchema, { accountId: "acct_1", problem: "is ", topup });
+  expect(formatTable(columns, [row]).split("\n")).toEqual([
+    "ID     ACCOUNT  AMOUNT   BACK  AUTOMATIC  CREATED               PROBLEM",
+    "top_1  acct_1   $25.00  $5.00  yes        2030-01-31T12:00:00Z  is paid",
+    "",
+  ]);
+});
+
+test("a field without a column and a reason is a type error, and so is an unknown field", () => {
+  expect(columnsOf(AuditFindingSchema, "accountId, rule", { "too long": "detail" })).toHaveLength(2);
+  // @ts-expect-error detail is missing
+  expect(columnsOf(AuditFindingSchema, "accountId, rule", {})).toHaveLength(2);
+  // @ts-expect-error id is no field
+  expect(() => columnsOf(AuditFindingSchema, "accountId, rule, detail, id", {})).toThrow();
 });
 
 test("cells contain no terminal control characters", () => {
