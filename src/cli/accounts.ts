@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   AccountSchema,
@@ -15,9 +14,9 @@ import {
   ACCOUNT,
   argument,
   flag,
+  idempotencyKey,
   JSON_RESPONSE,
   JSON_RESULT,
-  mapped,
   option,
   REASON,
   REQUIRED_REASON,
@@ -63,10 +62,7 @@ const closing = {
 const movement = {
   accountId: ACCOUNT,
   reason: REQUIRED_REASON,
-  idempotencyKey: mapped(
-    option("--idempotency-key <key>", "repeated commands with the same key change the balance once (default: a random key)"),
-    (key) => key ?? randomUUID(),
-  ),
+  idempotencyKey: idempotencyKey("repeated commands with the same key change the balance once (default: a random key)"),
 };
 type Movement = CreditAccountResponse | AdjustAccountResponse;
 const movementColumns: readonly Column<Movement>[] = [
@@ -78,57 +74,45 @@ const movementColumns: readonly Column<Movement>[] = [
   { title: "BALANCE", value: ({ account }) => account?.balance ?? "", align: "right" },
   { title: "REASON", value: ({ entry }) => entry?.reason ?? "" },
 ];
-const moved = {
-  show: (response: Movement) => formatTable(movementColumns, [response]),
-  retry: ({ idempotencyKey: key }: { readonly idempotencyKey: string }) =>
-    `add --idempotency-key ${/^[\w.:/@-]+$/.test(key) ? key : `'${key.replaceAll("'", "'\\''")}'`}`,
-};
+const showMovement = (response: Movement) => formatTable(movementColumns, [response]);
+const retry = ({ idempotencyKey: key }: { readonly idempotencyKey: string }) =>
+  `add --idempotency-key ${/^[\w.:/@-]+$/.test(key) ? key : `'${key.replaceAll("'", "'\\''")}'`}`;
 
-export const accounts = noun(["create --name acme --plan pro", "list"], {
-  create: call(
-    "createAccount",
-    "Create an account with a balance of zero.",
-    columns,
-    {
+export const row = noun(["create --name acme --plan pro", "list"], {
+  create: call("createAccount", columns, {
+    about: "Create an account with a balance of zero.",
+    fields: {
       ...profile,
       name: required("--name <name>", "the name of the account"),
       plan: option("--plan <plan>", 'the plan of the account (default: "free")'),
     },
-    "--name acme --plan pro",
-  ),
-  list: list(
-    "listAccounts",
-    "List accounts, newest first.",
-    columns,
-    "There are no accounts.",
-    { ...order, search: unused("accounts search has it") },
-    "--limit 20",
-  ),
-  search: list(
-    "listAccounts",
-    "List accounts whose external id or e-mail address starts with a text, whose name contains it, or that have this id.",
-    columns,
-    "No account matches.",
-    { ...order, search: argument("<text>", "the text") },
-    "acme",
-  ),
-  get: call("getAccount", "Show one account.", columns, { accountId: ACCOUNT }, "acct_…", "acme"),
-  rename: call(
-    "updateAccount",
-    "Change the name of an account.",
-    columns,
-    {
+    examples: ["--name acme --plan pro"],
+  }),
+  list: list("listAccounts", columns, {
+    about: "List accounts, newest first.",
+    none: "There are no accounts.",
+    fields: { ...order, search: unused("accounts search has it") },
+    examples: ["--limit 20"],
+  }),
+  search: list("listAccounts", columns, {
+    about: "List accounts whose external id or e-mail address starts with a text, whose name contains it, or that have this id.",
+    none: "No account matches.",
+    fields: { ...order, search: argument("<text>", "the text") },
+    examples: ["acme"],
+  }),
+  get: call("getAccount", columns, { about: "Show one account.", fields: { accountId: ACCOUNT }, examples: ["acct_…", "acme"] }),
+  rename: call("updateAccount", columns, {
+    about: "Change the name of an account.",
+    fields: {
       ...OF_ACCOUNT,
       name: argument("<name>", "the new name"),
       ...{ externalId: kept, email: kept, notes: kept, lowBalanceMicros: kept },
     },
-    "acct_… acme-europe",
-  ),
-  update: call(
-    "updateAccount",
-    "Change the profile of an account. An empty value removes the field.",
-    { show: columns, needsOption: true },
-    {
+    examples: ["acct_… acme-europe"],
+  }),
+  update: call("updateAccount", columns, {
+    about: "Change the profile of an account. An empty value removes the field.",
+    fields: {
       ...profile,
       lowBalanceMicros: option(
         "--low-balance <amount>",
@@ -138,62 +122,58 @@ export const accounts = noun(["create --name acme --plan pro", "list"], {
       accountId: ACCOUNT,
       name: kept,
     },
-    "acct_… --external-id crm-17 --email ops@acme.example",
-  ),
-  suspend: call(
-    "suspendAccount",
-    "Refuse the calls of an account. Running calls finish.",
-    columns,
-    { reason: REQUIRED_REASON, accountId: ACCOUNT },
-    'acct_… --reason "invoice 1001 is overdue"',
-  ),
-  resume: call("resumeAccount", "End the suspension of an account.", columns, OF_ACCOUNT, "acct_…"),
-  export: command(
-    "Write what is stored about an account into an archive of JSON lines and CSV. Needs the role finance.",
-    {
+    needsOption: true,
+    examples: ["acct_… --external-id crm-17 --email ops@acme.example"],
+  }),
+  suspend: call("suspendAccount", columns, {
+    about: "Refuse the calls of an account. Running calls finish.",
+    fields: { reason: REQUIRED_REASON, accountId: ACCOUNT },
+    examples: ['acct_… --reason "invoice 1001 is overdue"'],
+  }),
+  resume: call("resumeAccount", columns, {
+    about: "End the suspension of an account.",
+    fields: OF_ACCOUNT,
+    examples: ["acct_…"],
+  }),
+  export: command({
+    about: "Write what is stored about an account into an archive of JSON lines and CSV. Needs the role finance.",
+    parameters: {
       account: ACCOUNT,
       output: required("--output <file>", "the file to write, which must not exist"),
       archives: option("--archives <folder>", "the folder of vx archive, for the entries of archived months"),
       json: JSON_RESULT,
     },
-    exportAccount,
-    "acct_… --output acme.tar.gz",
-    "acme --output acme.tar.gz --archives /archives",
-  ),
-  close: command(
-    "Close an account for good: revoke its keys, wait for running calls, take the balance, and erase personal data.",
-    closing,
-    close,
-    'acct_… --reason "the customer left" --write-off --dry-run',
-    'acct_… --reason "the customer left" --refunded',
-  ),
-  credit: call(
-    "creditAccount",
-    "Add an amount to the balance of an account.",
-    moved,
-    {
+    examples: ["acct_… --output acme.tar.gz", "acme --output acme.tar.gz --archives /archives"],
+    run: exportAccount,
+  }),
+  close: command({
+    about: "Close an account for good: revoke its keys, wait for running calls, take the balance, and erase personal data.",
+    parameters: closing,
+    examples: ['acct_… --reason "the customer left" --write-off --dry-run', 'acct_… --reason "the customer left" --refunded'],
+    run: close,
+  }),
+  credit: call("creditAccount", showMovement, {
+    about: "Add an amount to the balance of an account.",
+    fields: {
       ...movement,
       amountMicros: argument("<amount>", "greater than 0, with at most 6 decimals", parse.creditAmount),
       expiresAt: option("--expires <day>", "the last day on which the credit can be used, in UTC", parse.lastDay),
       promotional: flag("--promotional", "nobody paid for the credit"),
     },
-    'acct_… 25.00 --reason "invoice 1001"',
-    'acct_… 5.00 --reason "welcome" --expires 2030-01-31 --promotional',
-  ),
-  adjust: call(
-    "adjustAccount",
-    "Add an amount to the balance of an account, or subtract it.",
-    moved,
-    { ...movement, amountMicros: argument("<amount>", "negative to subtract; at most 6 decimals", parse.adjustAmount) },
-    'acct_… -5.00 --reason "credited twice"',
-  ),
-  "set-plan": call(
-    "setAccountPlan",
-    "Move an account and its active keys on the previous plan to another plan.",
-    columns,
-    { ...OF_ACCOUNT, plan: argument("<plan>", "the new plan") },
-    "acct_… scale",
-  ),
+    retry,
+    examples: ['acct_… 25.00 --reason "invoice 1001"', 'acct_… 5.00 --reason "welcome" --expires 2030-01-31 --promotional'],
+  }),
+  adjust: call("adjustAccount", showMovement, {
+    about: "Add an amount to the balance of an account, or subtract it.",
+    fields: { ...movement, amountMicros: argument("<amount>", "negative to subtract; at most 6 decimals", parse.adjustAmount) },
+    retry,
+    examples: ['acct_… -5.00 --reason "credited twice"'],
+  }),
+  "set-plan": call("setAccountPlan", columns, {
+    about: "Move an account and its active keys on the previous plan to another plan.",
+    fields: { ...OF_ACCOUNT, plan: argument("<plan>", "the new plan") },
+    examples: ["acct_… scale"],
+  }),
 });
 
 const CLOSING_PAUSE_MS = 1_000;

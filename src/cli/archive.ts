@@ -13,7 +13,7 @@ import type { Engine } from "../store/driver/endpoints.ts";
 import { auditText, requireConsistent, showAudit } from "./audit-report.ts";
 import { explained } from "./embedded-command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
-import { createProgress, printError, printOut, visible } from "./output.ts";
+import { printError, printOut, visible } from "./output.ts";
 import { argument, JSON_RESULT, option, type Values } from "./parameters.ts";
 import { type Column, formatTable, jsonLine } from "./print.ts";
 import { command } from "./row.ts";
@@ -32,15 +32,16 @@ const archiving = {
   json: JSON_RESULT,
 };
 
-export const archive = command(
-  "",
-  archiving,
-  archiveMonths,
-  "/archives",
-  "--keep 25 /archives",
-  "DATABASE_URL=postgres://owner@db.example/vx vx archive --before 2030-01 /archives",
-  "VX_CELLS=owners.yaml vx archive /archives",
-);
+export const row = command({
+  parameters: archiving,
+  examples: [
+    "/archives",
+    "--keep 25 /archives",
+    "DATABASE_URL=postgres://owner@db.example/vx vx archive --before 2030-01 /archives",
+    "VX_CELLS=owners.yaml vx archive /archives",
+  ],
+  run: archiveMonths,
+});
 
 type CellArchive = Archive & Pick<LedgerPlace, "cell">;
 
@@ -54,8 +55,7 @@ const columns: readonly Column<CellArchive>[] = [
 async function archiveMonths({ folder, json, ...months }: Values<typeof archiving>): Promise<void> {
   const before = firstKeptMonth(months);
   const problems: string[] = [];
-  const archived = await explained(folder, "written", async (signal) => {
-    const progress = createProgress();
+  const archived = await explained(folder, "written", async (signal, progress) => {
     const ledgers = await openOwnedLedgers(folder);
     const all: CellArchive[] = [];
     try {
@@ -80,7 +80,6 @@ async function archiveMonths({ folder, json, ...months }: Values<typeof archivin
       }
       return all;
     } finally {
-      progress.clear();
       await ledgers.close();
     }
   });
@@ -164,8 +163,7 @@ async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
 
 /** Audits the database, even while no server runs, and the archived entries that it continues. */
 export async function auditWithArchives(folder: string, isJson: boolean): Promise<void> {
-  const { audit, archives } = await explained(folder, "read", async (signal) => {
-    const progress = createProgress();
+  const { audit, archives } = await explained(folder, "read", async (signal, progress) => {
     const ledgers = await openOwnedLedgers(folder);
     try {
       // The database comes first, so that entries that are archived meanwhile are read in the files.
@@ -187,7 +185,6 @@ export async function auditWithArchives(folder: string, isJson: boolean): Promis
       if (error instanceof ArchiveError) throw new CommandFailure(error.message);
       throw error;
     } finally {
-      progress.clear();
       await ledgers.close();
     }
   });

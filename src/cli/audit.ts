@@ -7,13 +7,13 @@ import { JSON_RESPONSE, option } from "./parameters.ts";
 import { printResponse } from "./print.ts";
 import { command } from "./row.ts";
 
-export const audit = command(
-  "",
-  {
+export const row = command({
+  parameters: {
     json: JSON_RESPONSE,
     archive: option("--archive <folder>", "read the database directly, and also check the files of vx archive in this folder"),
   },
-  async ({ json, archive }) => {
+  examples: ["", "--json", "--archive /archives"],
+  run: async ({ json, archive }) => {
     if (archive !== undefined) {
       const { auditWithArchives } = await import("./archive.ts");
       return await auditWithArchives(archive, json);
@@ -22,10 +22,7 @@ export const audit = command(
     await printResponse(json, AuditResponseSchema, response, () => auditText(response));
     requireConsistent(response);
   },
-  "",
-  "--json",
-  "--archive /archives",
-);
+});
 
 async function watchAudit(console: Console): Promise<AuditResponse> {
   const progress = createProgress();

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { openEmbeddedDatabase } from "../app/prepare-database.ts";
 import { createBackup } from "../backup/create-backup.ts";
-import { type RestoredBackup, restoreBackup } from "../backup/restore-backup.ts";
+import { restoreBackup } from "../backup/restore-backup.ts";
 import { auditStopped, showWithAudit } from "./audit-report.ts";
 import { embeddedSettings, explained } from "./embedded-command.ts";
 import { CommandFailure } from "./failure.ts";
-import { createProgress, printError, printOut, visible } from "./output.ts";
+import { printError, printOut, visible } from "./output.ts";
 import { argument, flag, JSON_RESULT, type Values } from "./parameters.ts";
 import { type Column, formatTable, type JsonOption } from "./print.ts";
 import { command, noun } from "./row.ts";
@@ -17,20 +17,22 @@ const restoring = {
   replace: flag("--replace", "move an existing database aside, within the data folder"),
 };
 
-export const backup = noun(["create /backups/vx-2030-01-31.tar.zst"], {
-  create: command(
-    "Copy the embedded database into one file, even while the server runs.",
-    { file: FILE, json: JSON_RESULT },
-    create,
-    "/backups/vx-2030-01-31.tar.zst",
-  ),
-  restore: command(
-    "Restore a backup into the data folder, check it and audit it. The server must be stopped.",
-    restoring,
-    restore,
-    "VX_DATA_DIR=/srv/vx vx backup restore /backups/vx-2030-01-31.tar.zst",
-    "--replace /backups/vx-2030-01-31.tar.zst",
-  ),
+export const row = noun(["create /backups/vx-2030-01-31.tar.zst"], {
+  create: command({
+    about: "Copy the embedded database into one file, even while the server runs.",
+    parameters: { file: FILE, json: JSON_RESULT },
+    examples: ["/backups/vx-2030-01-31.tar.zst"],
+    run: create,
+  }),
+  restore: command({
+    about: "Restore a backup into the data folder, check it and audit it. The server must be stopped.",
+    parameters: restoring,
+    examples: [
+      "VX_DATA_DIR=/srv/vx vx backup restore /backups/vx-2030-01-31.tar.zst",
+      "--replace /backups/vx-2030-01-31.tar.zst",
+    ],
+    run: restore,
+  }),
 });
 
 type Created = {
@@ -52,8 +54,7 @@ async function create({ file, json }: JsonOption & { readonly file: string }): P
   const { dataDir } = embeddedSettings();
   if (!existsSync(dataDir)) throw noDatabase(dataDir);
   const createdAt = new Date();
-  const created = await explained(file, "written", async (signal) => {
-    const progress = createProgress();
+  const created = await explained(file, "written", async (signal, progress) => {
     const database = await openEmbeddedDatabase(dataDir, "backup", (line) => void tell(line));
     try {
       return await createBackup({
@@ -64,7 +65,6 @@ async function create({ file, json }: JsonOption & { readonly file: string }): P
         onProgress: (done, inTotal) => progress.show(done / inTotal, `${mebibytes(done)} copied`),
       });
     } finally {
-      progress.clear();
       await database.close();
     }
   });
@@ -82,21 +82,16 @@ async function create({ file, json }: JsonOption & { readonly file: string }): P
 async function restore({ file, json, replace }: Values<typeof restoring>): Promise<void> {
   const { dataDir } = embeddedSettings();
   const now = new Date().toISOString().replaceAll(/[:-]|\.\d+/g, "");
-  const { restored, audit } = await explained(file, "read", async (signal) => {
-    const progress = createProgress();
-    let restored: RestoredBackup;
-    try {
-      restored = await restoreBackup({
-        file,
-        dataDir,
-        replaceAs: replace ? now : undefined,
-        signal,
-        print: (line) => void tell(line),
-        onProgress: (done, inTotal) => progress.show(done / inTotal, `${mebibytes(done)} read`),
-      });
-    } finally {
-      progress.clear();
-    }
+  const { restored, audit } = await explained(file, "read", async (signal, progress) => {
+    const restored = await restoreBackup({
+      file,
+      dataDir,
+      replaceAs: replace ? now : undefined,
+      signal,
+      print: (line) => void tell(line),
+      onProgress: (done, inTotal) => progress.show(done / inTotal, `${mebibytes(done)} read`),
+    });
+    progress.clear();
     await tell(`restored the database to ${restored.clusterDir}, as of ${restored.description.created_at} or later`);
     if (restored.movedTo !== undefined) await tell(`the former database is in ${restored.movedTo}`);
     return { restored, audit: await auditStopped(signal) };

@@ -5,16 +5,15 @@ import { type Admin, CallFailure, withAdmin } from "./client.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { LIST_OPTIONS, type ListOptions, type PageRequest, printCsv, printList } from "./list.ts";
 import { printError, visible } from "./output.ts";
-import { flag, JSON_RESPONSE, type Parameter, type Parameters } from "./parameters.ts";
+import { flag, JSON_RESPONSE, type Parameter } from "./parameters.ts";
 import { type Column, printResponse, tableOf } from "./print.ts";
 import type { Row } from "./row.ts";
 
 type Methods = typeof AdminService.method;
 /** The methods that have one response. */
-type UnaryName = { [Name in keyof Methods]: Methods[Name] extends DescMethodUnary ? Name : never }[keyof Methods];
+export type UnaryName = { [Name in keyof Methods]: Methods[Name] extends DescMethodUnary ? Name : never }[keyof Methods];
 type RequestOf<Name extends UnaryName> = MessageShape<Methods[Name]["input"]>;
 type ResponseOf<Name extends UnaryName> = MessageShape<Methods[Name]["output"]>;
-type PageOf<Name extends UnaryName> = ResponseOf<Name> & Message & { readonly nextPageToken: string };
 
 /** A field of the request that the table sets itself. */
 type OwnField = keyof Message | "pageSize" | "pageToken" | "updateMask";
@@ -35,10 +34,14 @@ type Show<Name extends UnaryName> =
   | ColumnsFor<MessagesOf<ResponseOf<Name>, Message>>
   | ((response: ResponseOf<Name>, request: RequestOf<Name>) => string);
 
-/** What a command prints, and what it checks. */
-type Output<Name extends UnaryName> = {
-  readonly show: Show<Name>;
-  /** What is printed on stderr after the text. */
+type Call<Name extends UnaryName> = {
+  readonly about?: string;
+  readonly fields: Fields<Name>;
+  readonly examples: readonly string[];
+};
+
+type OneCall<Name extends UnaryName> = Call<Name> & {
+  /** What is printed on stderr after the response. */
   readonly note?: (response: ResponseOf<Name>) => string | undefined;
   /** Throws if the fields do not fit each other. */
   readonly check?: (request: RequestOf<Name>) => void;
@@ -49,22 +52,16 @@ type Output<Name extends UnaryName> = {
   /** The failure if the output ended before the secret was printed, which is returned only once. */
   readonly lost?: (response: ResponseOf<Name>) => string;
 };
-type Printed<Name extends UnaryName> =
-  ResponseOf<Name> extends { readonly secret: string }
-    ? Required<Pick<Output<Name>, "show" | "note" | "lost">>
-    : Show<Name> | Output<Name>;
+type Needed<Name extends UnaryName> = ResponseOf<Name> extends { readonly secret: string } ? "note" | "lost" : never;
 
 /** A command that makes one call and prints its response. */
 export function call<Name extends UnaryName>(
   method: Name,
-  about: string,
-  printed: Printed<Name>,
-  fields: Fields<Name>,
-  ...examples: string[]
+  show: Show<Name>,
+  row: OneCall<Name> & Required<Pick<OneCall<Name>, Needed<Name>>>,
 ): Row {
   const { output: desc } = AdminService.method[method];
-  const output = (typeof printed === "object" && "show" in printed ? printed : { show: printed }) as Output<Name>;
-  const { show, note, check, retry, needsOption, lost } = output;
+  const { fields, note, check, retry, needsOption, lost, ...help }: OneCall<Name> = row;
   const options = optionsOf(fields);
   const textOf = (response: ResponseOf<Name>, request: RequestOf<Name>) => {
     if (typeof show === "function") return show(response, request);
@@ -76,7 +73,7 @@ export function call<Name extends UnaryName>(
     if (needsOption && paths.length === 0) throw usageFailure(`nothing to change; add ${oneOf(Object.values(options))}`);
     const request = requestOf(method, values, paths);
     check?.(request);
-    const send = (signal?: AbortSignal) => withAdmin((admin) => callMethod(admin, method, request, signal));
+    const send = (options?: CallOptions) => withAdmin((admin) => callMethod(admin, method, request, options));
     const response = await (retry ? retryable(send, () => retry(request)) : send());
     const secret = "secret" in response ? `\n${visible(response.secret)}\n` : "";
     const isPrinted = await printResponse(json === true, desc, response, () => textOf(response, request) + secret);
@@ -84,42 +81,48 @@ export function call<Name extends UnaryName>(
     const last = json ? undefined : note?.(response);
     if (last !== undefined) await printError(last);
   };
-  return { about, examples, parameters: { json: JSON_RESPONSE, ...fields }, run };
+  return { ...help, parameters: { json: JSON_RESPONSE, ...fields }, run };
 }
 
-type Listing<Name extends UnaryName> = {
-  readonly columns: ColumnsFor<ItemOf<Name>>;
-  /** The message of an item, if the list can be printed as CSV. */
-  readonly csv?: DescMessage;
+type ListCall<Name extends UnaryName> = Call<Name> & {
+  /** Printed if the list is empty. */
+  readonly none: string;
+  /** Whether the list can be printed as CSV. */
+  readonly csv?: true;
   /** Looks up what the request needs. */
   readonly prepare?: (admin: Admin, request: RequestOf<Name>) => Promise<RequestOf<Name>>;
 };
 
-/** A command that prints the list that a method returns page by page. `none` is printed if it is empty. */
+/** A command that prints the list that a method returns page by page. */
 export function list<Name extends UnaryName>(
   method: Name,
-  about: string,
-  listing: Listing<Name> | Listing<Name>["columns"],
-  none: string,
-  fields: Fields<Name>,
-  ...examples: string[]
+  columns: ColumnsFor<ItemOf<Name>>,
+  { fields, none, csv, prepare, ...help }: ListCall<Name>,
 ): Row {
-  const { columns, csv, prepare } = ("columns" in listing ? listing : { columns: listing }) as Listing<Name>;
-  const { output } = AdminService.method[method];
-  const field = output.fields.find(({ fieldKind }) => fieldKind === "list")?.localName ?? "";
-  const rows = (page: object) => (page as Readonly<Record<string, readonly never[]>>)[field] ?? [];
   const run = async ({ json, asCsv, page, ...values }: Record<string, unknown>) => {
+    const { output } = AdminService.method[method];
     const given = requestOf(method, values, []);
     const options = { json: json === true, ...(page as ListOptions) };
     await withAdmin(async (admin) => {
       const request = prepare ? await prepare(admin, given) : given;
-      const fetch = async (at: PageRequest) => (await callMethod(admin, method, { ...request, ...at })) as PageOf<Name>;
-      if (csv && asCsv) await printCsv(options, { desc: csv, fetch, rows });
-      else await printList(options, { desc: output, fetch, rows, columns, none });
+      const all = listIn(admin, method, request);
+      if (asCsv) await printCsv(options, all, all.item);
+      else await printList(options, { ...all, desc: output, columns: columns as readonly Column<ItemOf<Name>>[], none });
     });
   };
   const asCsv = csv ? { asCsv: flag("--csv", "print the entries as CSV, with all fields") } : {};
-  return { ...(about && { about }), examples, parameters: { json: JSON_RESPONSE, ...fields, ...asCsv, page: LIST_OPTIONS }, run };
+  return { ...help, parameters: { json: JSON_RESPONSE, ...fields, ...asCsv, page: LIST_OPTIONS }, run };
+}
+
+/** The list that a response has, page by page, and the message of its items. */
+export function listIn<Name extends UnaryName>(admin: Admin, method: Name, request: object) {
+  const field = AdminService.method[method].output.fields.find(({ fieldKind }) => fieldKind === "list");
+  return {
+    item: field?.message as DescMessage,
+    fetch: (page: PageRequest) => callMethod(admin, method, { ...request, ...page } as RequestOf<Name>),
+    rows: (page: ResponseOf<Name>) =>
+      (page as unknown as Readonly<Record<string, readonly ItemOf<Name>[]>>)[field?.localName ?? ""] ?? [],
+  };
 }
 
 function requestOf<Name extends UnaryName>(method: Name, values: object, paths: readonly string[]): RequestOf<Name> {
@@ -128,23 +131,17 @@ function requestOf<Name extends UnaryName>(method: Name, values: object, paths: 
   return create(input, "updateMask" in input.field ? { ...values, updateMask: mask } : values) as RequestOf<Name>;
 }
 
-function callMethod<Name extends UnaryName>(
-  admin: Admin,
-  name: Name,
-  request: RequestOf<Name>,
-  signal?: AbortSignal,
-): Promise<ResponseOf<Name>> {
-  const send = admin[name] as unknown as (request: RequestOf<Name>, options: CallOptions) => Promise<ResponseOf<Name>>;
-  return send(request, signal ? { signal } : {});
-}
+type Send<Name extends UnaryName> = (request: RequestOf<Name>, options?: CallOptions) => Promise<ResponseOf<Name>>;
+const callMethod = <Name extends UnaryName>(admin: Admin, name: Name, ...call: Parameters<Send<Name>>) =>
+  (admin[name] as unknown as Send<Name>)(...call);
 
 /** If the outcome is unknown, the error says how a retry is safe. */
-async function retryable<Response>(send: (signal: AbortSignal) => Promise<Response>, retry: () => string): Promise<Response> {
+async function retryable<Response>(send: (options: CallOptions) => Promise<Response>, retry: () => string): Promise<Response> {
   const stop = new AbortController();
   const onSignal = () => stop.abort();
   process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
   try {
-    return await send(stop.signal);
+    return await send({ signal: stop.signal });
   } catch (error) {
     if (!(error instanceof CallFailure) || error.refused) throw error;
     throw new CommandFailure(`${error.message}; to retry safely, ${retry()}`);
@@ -154,7 +151,7 @@ async function retryable<Response>(send: (signal: AbortSignal) => Promise<Respon
 }
 
 /** The options that set fields, by the names of the fields. */
-function optionsOf(fields: Parameters): Readonly<Record<string, string>> {
+function optionsOf(fields: Readonly<Record<string, Parameter<unknown>>>): Readonly<Record<string, string>> {
   const named = Object.entries(fields).map(([name, { inputs }]) => [name, inputs[0]?.flags.split(" ")[0] ?? ""] as const);
   return Object.fromEntries(named.filter(([name, option]) => option.startsWith("--") && name !== "reason"));
 }

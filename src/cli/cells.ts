@@ -26,20 +26,23 @@ const splitting = {
   json: JSON_RESULT,
 };
 
-export const cells = noun([EXAMPLE], {
-  status: command(
-    "Show the cells of VX_CELLS and the lanes that they own. Exits with 1 if one cannot be reached.",
-    { json: JSON_RESULT },
-    showStatus,
-    EXAMPLE,
-  ),
-  split: command(
-    "Move lanes of a cell to a standby of its PostgreSQL, which becomes a cell. After an interruption, run the same command again to continue.",
-    splitting,
-    runSplit,
-    "VX_CELLS=cells.yaml vx cells split a --to postgres://postgres@standby/vx --lanes 512-1023",
-    "VX_CELLS=cells.yaml vx cells split a --abort",
-  ),
+export const row = noun([EXAMPLE], {
+  status: command({
+    about: "Show the cells of VX_CELLS and the lanes that they own. Exits with 1 if one cannot be reached.",
+    parameters: { json: JSON_RESULT },
+    examples: [EXAMPLE],
+    run: showStatus,
+  }),
+  split: command({
+    about:
+      "Move lanes of a cell to a standby of its PostgreSQL, which becomes a cell. After an interruption, run the same command again to continue.",
+    parameters: splitting,
+    examples: [
+      "VX_CELLS=cells.yaml vx cells split a --to postgres://postgres@standby/vx --lanes 512-1023",
+      "VX_CELLS=cells.yaml vx cells split a --abort",
+    ],
+    run: runSplit,
+  }),
 });
 
 const columns: readonly Column<CellState>[] = [

@@ -18,7 +18,7 @@ const SHELLS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 type Shell = keyof typeof SHELLS;
 
 /** All commands must be defined when the script is printed. */
-export const completion: Row = {
+export const row: Row = {
   examples: [
     "source <(vx completion bash)",
     "vx completion zsh > ~/.zfunc/_vx",

@@ -10,10 +10,10 @@ import { command } from "./row.ts";
 import { shell } from "./shell.ts";
 import { orUsageFailure } from "./target.ts";
 
-export const doctor = command(
-  "",
-  { json: JSON_RESULT },
-  async ({ json }) => {
+export const row = command({
+  parameters: { json: JSON_RESULT },
+  examples: ["", "DATABASE_URL=postgres://owner@db.example/vx vx doctor --json"],
+  run: async ({ json }) => {
     const config = orUsageFailure(() => readConfig(shell.env));
     const isEmbedded = config.databaseUrl === undefined && config.cellsFile === undefined;
     const findings = await (isEmbedded ? examineEmbedded(config) : examine({ config, env: shell.env, embedded: undefined }));
@@ -21,9 +21,7 @@ export const doctor = command(
     else await printOut(findings.map(lineOf).join(""));
     if (findings.some(({ status }) => status === "problem")) shell.exitCode = EXIT_FAILED;
   },
-  "",
-  "DATABASE_URL=postgres://owner@db.example/vx vx doctor --json",
-);
+});
 
 /** Uses the database of a running server, or starts it for the checks. */
 async function examineEmbedded(config: Config): Promise<Finding[]> {

@@ -3,6 +3,7 @@ import { fileProblem } from "../domain/read-bytes.ts";
 import { EmbeddedPostgresError } from "../embedded-postgres/error.ts";
 import { MigrationError } from "../store/schema/release.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
+import { createProgress, type Progress } from "./output.ts";
 import { readSettings } from "./target.ts";
 
 /** The settings of the embedded database. Other databases have better tools. */
@@ -15,18 +16,21 @@ export function embeddedSettings(): { readonly dataDir: string } {
   );
 }
 
-/** Turns errors that the operator can act on into one line. */
+/** Runs work with a progress bar, and turns errors that the operator can act on into one line. */
 export async function explained<Result>(
   file: string,
   action: "read" | "written",
-  work: (signal: AbortSignal) => Promise<Result>,
+  work: (signal: AbortSignal, progress: Progress) => Promise<Result>,
 ): Promise<Result> {
+  const progress = createProgress();
   try {
-    return await withInterrupt(work);
+    return await withInterrupt((signal) => work(signal, progress));
   } catch (error) {
     if (isForPeople(error)) throw new CommandFailure((error as Error).message);
     if (error instanceof Error && "errno" in error) throw new CommandFailure(fileProblem(file, error, action));
     throw error;
+  } finally {
+    progress.clear();
   }
 }
 

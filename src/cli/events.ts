@@ -1,8 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Event, EventSchema } from "../../gen/vx/v1/event_pb.js";
-import { list } from "./call.ts";
+import { list, listIn } from "./call.ts";
 import { type Admin, withAdmin } from "./client.ts";
+import { eachPage } from "./list.ts";
 import { printOut } from "./output.ts";
 import { JSON_RESPONSE, option, type Values } from "./parameters.ts";
 import { columnsOf, createTable, jsonLine, pairsText } from "./print.ts";
@@ -22,16 +23,19 @@ const filters = {
 };
 const watching = { json: JSON_RESPONSE, ...filters };
 
-export const events = noun([], {
-  list: list(
-    "listEvents",
-    "List events, the newest first.",
-    columns,
-    "There are no such events.",
-    filters,
-    "--account acme --limit 20",
-  ),
-  watch: command("Print new events until interrupted.", watching, watch, "--type balance.depleted account.suspended --json"),
+export const row = noun([], {
+  list: list("listEvents", columns, {
+    about: "List events, the newest first.",
+    none: "There are no such events.",
+    fields: filters,
+    examples: ["--account acme --limit 20"],
+  }),
+  watch: command({
+    about: "Print new events until interrupted.",
+    parameters: watching,
+    examples: ["--type balance.depleted account.suspended --json"],
+    run: watch,
+  }),
 });
 
 const PAUSE_MS = 1_000;
@@ -59,19 +63,13 @@ async function watch({ json, accountId = "", types = [] }: Values<typeof watchin
 }
 
 /** All events at this time or later, the newest first. */
-async function eventsSince(
-  admin: Admin,
-  filter: { readonly accountId: string; readonly types: string[] },
-  sinceMs: number,
-): Promise<Event[]> {
+async function eventsSince(admin: Admin, filter: object, sinceMs: number): Promise<Event[]> {
   const found: Event[] = [];
-  let pageToken = "";
-  do {
-    const page = await admin.listEvents({ ...filter, pageSize: 1_000, pageToken });
-    const recent = page.events.filter((event) => timeOf(event) >= sinceMs);
+  for await (const events of eachPage(listIn(admin, "listEvents", filter))) {
+    const recent = events.filter((event) => timeOf(event) >= sinceMs);
     found.push(...recent);
-    pageToken = recent.length === page.events.length ? page.nextPageToken : "";
-  } while (pageToken !== "");
+    if (recent.length < events.length) break;
+  }
   return found;
 }
 

@@ -6,31 +6,19 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip, createZstdDecompress } from "node:zlib";
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { MemberSchema } from "../../gen/vx/account/v1/account_pb.js";
-import {
-  type Account,
-  AccountPricesSchema,
-  AccountSchema,
-  AccountTopUpSchema,
-  OperatorEventSchema,
-} from "../../gen/vx/admin/v1/admin_pb.js";
-import { EventSchema } from "../../gen/vx/v1/event_pb.js";
-import { FailureSchema } from "../../gen/vx/v1/failure_pb.js";
-import { ApiKeySchema } from "../../gen/vx/v1/key_pb.js";
+import { type Account, AccountSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
-import { LimitSchema } from "../../gen/vx/v1/limit_pb.js";
 import { GetStatementResponseSchema } from "../../gen/vx/v1/statement_pb.js";
 import { AutoTopUpSchema } from "../../gen/vx/v1/top_up_pb.js";
-import { DeliverySchema, WebhookSchema } from "../../gen/vx/v1/webhook_pb.js";
 import { writeNewFile } from "../backup/new-file.ts";
 import { END_BYTES, paddingOf, writeHeader } from "../backup/tar.ts";
 import { csvWriterOf } from "../codec/message-csv.ts";
+import { listIn, type UnaryName } from "./call.ts";
 import { type Admin, NO_TIMEOUT, withAdmin } from "./client.ts";
 import { explained } from "./embedded-command.ts";
-import type { PageRequest } from "./list.ts";
+import { eachPage, type PageRequest } from "./list.ts";
 import { printError, printOut, visible } from "./output.ts";
 import { type JsonOption, jsonLine } from "./print.ts";
 
@@ -47,7 +35,6 @@ type Options = JsonOption & { readonly account: string; readonly output: string;
 type Lines = AsyncIterable<string> | Iterable<string>;
 
 const QUARTER_MS = 900_000;
-const PAGE_SIZE = 1_000;
 
 const README = `This archive has what is stored about one account of this service.
 
@@ -76,31 +63,22 @@ of fields are those of the API reference at /docs. Amounts in micros are million
 const FILES: Readonly<Record<string, (source: Source) => Lines>> = {
   "README.txt": () => [README],
   "account.json": ({ account }) => [jsonLine(AccountSchema, account)],
-  "keys.jsonl": ({ admin, account }) =>
-    pages(ApiKeySchema, (page) => admin.listKeys({ accountId: account.id, ...page }), "apiKeys"),
-  "members.jsonl": ({ admin, account }) => pages(MemberSchema, () => admin.listMembers({ accountId: account.id }), "members"),
-  "limits.jsonl": ({ admin, account: { id } }) => {
-    const owner = { case: "accountId", value: id } as const;
-    return pages(LimitSchema, () => admin.listLimits({ owner }), "limits");
-  },
-  "prices.jsonl": ({ admin, account }) =>
-    pages(AccountPricesSchema, (page) => admin.listAccountPrices({ accountId: account.id, ...page }), "versions"),
-  "ledger.jsonl": (source) => pages(LedgerEntrySchema, entriesOf(source), "entries"),
+  "keys.jsonl": listOf("listKeys"),
+  "members.jsonl": listOf("listMembers"),
+  "limits.jsonl": ({ admin, account: { id } }) => lines(admin, "listLimits", { owner: { case: "accountId", value: id } }),
+  "prices.jsonl": listOf("listAccountPrices"),
+  "ledger.jsonl": listOf("listLedgerEntries"),
   "ledger.csv": ledgerTable,
   "archived-ledger.jsonl": archivedEntries,
   "usage.csv": usageTable,
   "statements.jsonl": statements,
-  "topups.jsonl": ({ admin, account }) =>
-    pages(AccountTopUpSchema, (page) => admin.listTopUps({ accountId: account.id, ...page }), "topups"),
+  "topups.jsonl": listOf("listTopUps"),
   "auto-topup.jsonl": autoTopUp,
-  "events.jsonl": ({ admin, account }) =>
-    pages(EventSchema, (page) => admin.listEvents({ accountId: account.id, ...page }), "events"),
-  "failures.jsonl": ({ admin, account }) =>
-    pages(FailureSchema, (page) => admin.listFailures({ accountId: account.id, ...page }), "failures"),
-  "webhooks.jsonl": ({ admin, account }) => pages(WebhookSchema, () => admin.listWebhooks({ accountId: account.id }), "webhooks"),
+  "events.jsonl": listOf("listEvents"),
+  "failures.jsonl": listOf("listFailures"),
+  "webhooks.jsonl": listOf("listWebhooks"),
   "deliveries.jsonl": deliveries,
-  "log.jsonl": ({ admin, account }) =>
-    pages(OperatorEventSchema, (page) => admin.listOperatorEvents({ accountId: account.id, ...page }), "events"),
+  "log.jsonl": listOf("listOperatorEvents"),
 };
 
 /**
@@ -145,42 +123,25 @@ async function* blocksOf(source: Source, folder: string): AsyncGenerator<Buffer>
   yield Buffer.alloc(END_BYTES);
 }
 
-type PageOf<Desc extends DescMessage, Name extends string> = {
-  readonly [rows in Name]: readonly MessageShape<Desc>[];
-} & { readonly nextPageToken?: string };
-
-async function* pages<Desc extends DescMessage, Name extends string>(
-  desc: Desc,
-  fetch: (page: PageRequest) => Promise<PageOf<Desc, Name>>,
-  rows: Name,
-): AsyncGenerator<string> {
-  for await (const page of eachPage(fetch)) yield page[rows].map((row) => jsonLine(desc, row)).join("");
+function listOf(method: UnaryName) {
+  return ({ admin, account }: Source) => lines(admin, method, { accountId: account.id });
 }
 
-async function* eachPage<Page extends { readonly nextPageToken?: string }>(
-  fetch: (page: PageRequest) => Promise<Page>,
-): AsyncGenerator<Page> {
-  let pageToken: string | undefined = "";
-  do {
-    const page: Page = await fetch({ pageSize: PAGE_SIZE, pageToken });
-    yield page;
-    pageToken = page.nextPageToken;
-  } while (pageToken);
+async function* lines(admin: Admin, method: UnaryName, request: object): AsyncGenerator<string> {
+  const { item: desc, ...list } = listIn(admin, method, request);
+  for await (const items of eachPage(list)) yield items.map((item) => jsonLine(desc, item)).join("");
 }
 
-function entriesOf({ admin, account }: Source) {
-  return (page: PageRequest) => admin.listLedgerEntries({ accountId: account.id, ...page });
-}
-
-async function* ledgerTable(source: Source): AsyncGenerator<string> {
+async function* ledgerTable({ admin, account, archives }: Source): AsyncGenerator<string> {
   const { header, line } = csvWriterOf(LedgerEntrySchema);
   yield header;
   let first: bigint | undefined;
-  for await (const { entries } of eachPage(entriesOf(source))) {
+  const fetch = (page: PageRequest) => admin.listLedgerEntries({ accountId: account.id, ...page });
+  for await (const entries of eachPage({ fetch, rows: (page) => page.entries })) {
     yield entries.map(line).join("");
     first = entries.at(-1)?.seq ?? first;
   }
-  if (first !== undefined && first > 1n && source.archives === undefined)
+  if (first !== undefined && first > 1n && archives === undefined)
     await printError(`Entries 1 to ${first - 1n} are archived: --archives FOLDER adds them.`);
 }
 
@@ -217,8 +178,7 @@ async function* autoTopUp({ admin, account }: Source): AsyncGenerator<string> {
 
 async function* deliveries({ admin, account }: Source): AsyncGenerator<string> {
   const { webhooks } = await admin.listWebhooks({ accountId: account.id });
-  for (const { id: webhookId } of webhooks)
-    yield* pages(DeliverySchema, (page) => admin.listDeliveries({ webhookId, ...page }), "deliveries");
+  for (const { id: webhookId } of webhooks) yield* lines(admin, "listDeliveries", { webhookId });
 }
 
 /** Upstreams and costs are not for customers. */

@@ -26,29 +26,21 @@ const filters = {
   to: option("--to <time>", "only calls that ended before this time", time),
 };
 
-export const failures = noun([], {
-  list: list(
-    "listFailures",
-    "List the calls of an account that failed, newest first.",
-    columns,
-    NONE,
-    { ...filters, code: option("--code <code>", "only calls that ended with this error, such as insufficient_balance") },
-    "--account acme --limit 20",
-    "acme --code insufficient_balance --from 2030-01-01",
-  ),
-  count: call(
-    "countFailures",
-    "Count the calls of an account that failed, by error.",
-    {
-      show: ({ counts }) => (counts.length === 0 ? "" : formatTable(countColumns, counts)),
-      note: ({ counts, countedFrom: from }) => (counts.length === 0 ? NONE : `Calls are counted from ${formatTime(from)} on.`),
-    },
-    {
+export const row = noun([], {
+  list: list("listFailures", columns, {
+    about: "List the calls of an account that failed, newest first.",
+    none: NONE,
+    fields: { ...filters, code: option("--code <code>", "only calls that ended with this error, such as insufficient_balance") },
+    examples: ["--account acme --limit 20", "acme --code insufficient_balance --from 2030-01-01"],
+  }),
+  count: call("countFailures", ({ counts }) => (counts.length === 0 ? "" : formatTable(countColumns, counts)), {
+    about: "Count the calls of an account that failed, by error.",
+    fields: {
       ...filters,
       groupBy: option("--by <period>", "hour, day or month (default: day)"),
       tz: option("--tz <zone>", "the time zone of the periods, such as Europe/Berlin (default: UTC)"),
     },
-    "acme",
-    "acme --by hour --from 2030-01-31",
-  ),
+    note: ({ counts, countedFrom: from }) => (counts.length === 0 ? NONE : `Calls are counted from ${formatTime(from)} on.`),
+    examples: ["acme", "acme --by hour --from 2030-01-31"],
+  }),
 });

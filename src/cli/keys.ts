@@ -36,7 +36,6 @@ const foundColumns = columnsOf(FoundKeySchema, `${IDENTITY}, accountId, accountN
 
 /** The output of a command that returns the secret of a key. */
 const secret = (done: string) => ({
-  show: columns,
   note: () => "The full key is shown only once. Store it now.",
   lost: ({ apiKey }: { readonly apiKey?: ApiKey | undefined }) =>
     `the key ${visible(apiKey?.id ?? "")} ${done}, but the secret could not be printed: revoke it`,
@@ -52,12 +51,10 @@ const limit = {
   isDefault: flag("--default", "restore the limit of the plan", ["rpm"]),
 };
 
-export const keys = noun(["create --account acct_… --name ci", "search vx_live_abcd", "revoke key_…"], {
-  create: call(
-    "createKey",
-    "Create a key. The full key is shown only once.",
-    secret("was created"),
-    {
+export const row = noun(["create --account acct_… --name ci", "search vx_live_abcd", "revoke key_…"], {
+  create: call("createKey", columns, {
+    about: "Create a key. The full key is shown only once.",
+    fields: {
       accountId: ANY_ACCOUNT,
       name: required("--name <name>", "the name of the key"),
       plan: option("--plan <plan>", "the plan of the key (default: the plan of the account)"),
@@ -69,36 +66,34 @@ export const keys = noun(["create --account acct_… --name ci", "search vx_live
       allowedCidrs: option("--cidr <range>", `${RANGE}, such as 203.0.113.0/24; can be repeated (default: all)`, parse.collect),
       reason: REASON,
     },
-    "--account acct_… --name ci --scope generate --scope read",
-    "--account acct_… --name trial --plan free --expires-at 2030-01-31",
-    "--account acct_… --name agent --limit cost/day=5.00 --limit concurrent=4",
-  ),
-  list: list(
-    "listKeys",
-    "List the keys of an account, newest first.",
-    columns,
-    "The account has no keys.",
-    OF_ACCOUNT,
-    "--account acct_…",
-  ),
-  search: list(
-    "searchKeys",
-    "Find keys of all accounts by id, by masked key, by first characters, or by a part of their name.",
-    foundColumns,
-    "No key matches.",
-    {
+    ...secret("was created"),
+    examples: [
+      "--account acct_… --name ci --scope generate --scope read",
+      "--account acct_… --name trial --plan free --expires-at 2030-01-31",
+      "--account acct_… --name agent --limit cost/day=5.00 --limit concurrent=4",
+    ],
+  }),
+  list: list("listKeys", columns, {
+    about: "List the keys of an account, newest first.",
+    none: "The account has no keys.",
+    fields: OF_ACCOUNT,
+    examples: ["--account acct_…"],
+  }),
+  search: list("searchKeys", foundColumns, {
+    about: "Find keys of all accounts by id, by masked key, by first characters, or by a part of their name.",
+    none: "No key matches.",
+    fields: {
       query: argument("<text>", "the text; a full key is masked before it is sent", maskedIfFull),
       unusedDays: unused("the console lists unused keys"),
     },
-    "key_…",
-    "vx_live_abcd…wxyz",
-    "ci",
-  ),
-  revoke: call("revokeKey", "Revoke a key immediately and permanently.", columns, OF_KEY, "key_…"),
-  "report-leak": command(
-    "Revoke a key that became public and all keys that it created. The key is read from the input and not sent.",
-    { json: JSON_RESPONSE, reason: REASON, url: option("--url <url>", "where the key was found") },
-    async ({ json, url = "", reason = "" }) => {
+    examples: ["key_…", "vx_live_abcd…wxyz", "ci"],
+  }),
+  revoke: call("revokeKey", columns, { about: "Revoke a key immediately and permanently.", fields: OF_KEY, examples: ["key_…"] }),
+  "report-leak": command({
+    about: "Revoke a key that became public and all keys that it created. The key is read from the input and not sent.",
+    parameters: { json: JSON_RESPONSE, reason: REASON, url: option("--url <url>", "where the key was found") },
+    examples: ["--url https://paste.example/abc < leaked-key.txt"],
+    run: async ({ json, url = "", reason = "" }) => {
       const key = await readKey();
       const report = { fingerprint: fingerprintOf(key), keyStart: key.slice(0, 14), url, reason };
       const response = await withAdmin((admin) => admin.reportLeak(report));
@@ -107,13 +102,10 @@ export const keys = noun(["create --account acct_… --name ci", "search vx_live
       const text = visible(`Revoked ${keys}: ${keyId} of ${accountId} and those that it created.`);
       await printResponse(json, ReportLeakResponseSchema, response, () => `${text}\n`);
     },
-    "--url https://paste.example/abc < leaked-key.txt",
-  ),
-  update: call(
-    "updateKey",
-    "Change the name, scopes, limits, models or expiry of a key.",
-    { show: columns, needsOption: true },
-    {
+  }),
+  update: call("updateKey", columns, {
+    about: "Change the name, scopes, limits, models or expiry of a key.",
+    fields: {
       ...OF_KEY,
       name: option("--name <name>", "the new name"),
       models: option("--model <model>", "a model that the key may use, or all; can be repeated", parse.collectOrAll),
@@ -123,14 +115,12 @@ export const keys = noun(["create --account acct_… --name ci", "search vx_live
       limits: option("--limit <limit>", `${LIMIT_TEXT}, or none; ${OTHERS_END}`, collectLimitsOrNone),
       allowedCidrs: option("--cidr <range>", `${RANGE}, or all; ${OTHERS_END}`, parse.collectOrAll),
     },
-    "key_… --name ci-2",
-    "key_… --scope read --expires-at never",
-  ),
-  rotate: call(
-    "rotateKey",
-    "Give a key a new secret, which is shown only once. Its id stays.",
-    secret("has a new secret"),
-    {
+    needsOption: true,
+    examples: ["key_… --name ci-2", "key_… --scope read --expires-at never"],
+  }),
+  rotate: call("rotateKey", columns, {
+    about: "Give a key a new secret, which is shown only once. Its id stays.",
+    fields: {
       ...OF_KEY,
       overlapSeconds: option(
         "--overlap-seconds <n>",
@@ -138,16 +128,14 @@ export const keys = noun(["create --account acct_… --name ci", "search vx_live
         parse.overlapSeconds,
       ),
     },
-    "key_… --overlap-seconds 86400",
-  ),
-  "set-limit": call(
-    "setKeyLimit",
-    "Set the limit of a key, or restore the limit of its plan.",
-    columns,
-    { ...OF_KEY, rateLimitRpm: combined(limit, limitOf) },
-    "key_… --rpm 30",
-    "key_… --default",
-  ),
+    ...secret("has a new secret"),
+    examples: ["key_… --overlap-seconds 86400"],
+  }),
+  "set-limit": call("setKeyLimit", columns, {
+    about: "Set the limit of a key, or restore the limit of its plan.",
+    fields: { ...OF_KEY, rateLimitRpm: combined(limit, limitOf) },
+    examples: ["key_… --rpm 30", "key_… --default"],
+  }),
 });
 
 function limitOf({ rpm, isDefault }: Values<typeof limit>): number | undefined {

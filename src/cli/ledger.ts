@@ -1,7 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { type LedgerEntry, LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
 import { call, list } from "./call.ts";
-import { ACCOUNT, ANY_ACCOUNT, argument, mapped, option, REQUIRED_REASON } from "./parameters.ts";
+import { ACCOUNT, ANY_ACCOUNT, argument, idempotencyKey, option, REQUIRED_REASON } from "./parameters.ts";
 import { columnsOf } from "./print.ts";
 import { noun } from "./row.ts";
 import { creditAmount, time } from "./values.ts";
@@ -23,13 +22,11 @@ const columns = columnsOf(
   { inputTokens: tokens, outputTokens: tokens },
 );
 
-export const ledger = noun(["list acct_…"], {
-  list: list(
-    "listLedgerEntries",
-    "List the ledger entries of an account, newest first.",
-    { columns, csv: LedgerEntrySchema },
-    "The ledger of the account is empty.",
-    {
+export const row = noun(["list acct_…"], {
+  list: list("listLedgerEntries", columns, {
+    about: "List the ledger entries of an account, newest first.",
+    none: "The ledger of the account is empty.",
+    fields: {
       accountId: ANY_ACCOUNT,
       kind: option("--kind <kind>", "only entries of this kind: generation, credit, topup, refund, adjustment or expiry"),
       keyId: option("--key <id>", "only entries of calls with this key"),
@@ -37,24 +34,21 @@ export const ledger = noun(["list acct_…"], {
       from: option("--from <time>", "only entries at this time or later", time),
       to: option("--to <time>", "only entries before this time", time),
     },
-    "acct_… --limit 20",
-    "acme --kind generation --from 2030-01-01",
-  ),
-  refund: call(
-    "refundEntry",
-    "Give back the charge of a generation, or a part of it.",
-    columns,
-    {
+    csv: true,
+    examples: ["acct_… --limit 20", "acme --kind generation --from 2030-01-01"],
+  }),
+  refund: call("refundEntry", columns, {
+    about: "Give back the charge of a generation, or a part of it.",
+    fields: {
       accountId: ACCOUNT,
       entryId: argument("<id>", "the id of the generation, or of its ledger entry"),
       amountMicros: option("--amount <amount>", "the amount (default: all that is left of the charge)", creditAmount),
-      idempotencyKey: mapped(
-        option("--idempotency-key <key>", "repeated calls with the same key give the amount back once"),
-        (key) => key ?? randomUUID(),
-      ),
+      idempotencyKey: idempotencyKey("repeated calls with the same key give the amount back once"),
       reason: REQUIRED_REASON,
     },
-    'acct_… gen_… --reason "the reply was empty"',
-    'acct_… led_… --amount 0.05 --reason "half of the reply was missing"',
-  ),
+    examples: [
+      'acct_… gen_… --reason "the reply was empty"',
+      'acct_… led_… --amount 0.05 --reason "half of the reply was missing"',
+    ],
+  }),
 });

@@ -76,21 +76,22 @@ const OWNER = combined(
   },
 );
 
-export const limits = noun(["set --account acct_… --metric cost --window month --amount 25.00", "list --key key_…"], {
+export const row = noun(["set --account acct_… --metric cost --window month --amount 25.00", "list --key key_…"], {
   list: call(
     "listLimits",
-    "List the limits of a plan or an account, or all that apply to a key.",
     ({ limits }) => (limits.length === 0 ? "The plan has no limits of its own.\n" : formatTable(columns, limits)),
     {
-      owner: OWNER,
-      user: option("--user <user>", "the end user whose use of limits per user is shown (default: calls without a user)"),
+      about: "List the limits of a plan or an account, or all that apply to a key.",
+      fields: {
+        owner: OWNER,
+        user: option("--user <user>", "the end user whose use of limits per user is shown (default: calls without a user)"),
+      },
+      examples: ["--account acct_…", "--key key_… --user ada"],
     },
-    "--account acct_…",
-    "--key key_… --user ada",
   ),
-  set: command(
-    "Set a limit, or change its amount. It applies from the next call.",
-    {
+  set: command({
+    about: "Set a limit, or change its amount. It applies from the next call.",
+    parameters: {
       json: JSON_RESPONSE,
       owner: OWNER,
       window: option("--window <window>", "the window, in UTC (none for concurrent)", WINDOWS),
@@ -101,7 +102,13 @@ export const limits = noun(["set --account acct_… --metric cost --window month
       text: required("--amount <amount>", "a whole number; for cost and cost_alert an amount such as 25.00"),
       reason: REASON,
     },
-    async ({ json, owner, metric, window = "", model = "", isPerUser, until, text, reason = "" }) => {
+    examples: [
+      "--plan pro --metric tokens --window minute --amount 100000",
+      "--key key_… --metric concurrent --amount 4",
+      "--account acct_… --metric cost --window month --amount 50.00 --until 2030-01-31",
+      "--account acct_… --metric cost_alert --window month --amount 40.00",
+    ],
+    run: async ({ json, owner, metric, window = "", model = "", isPerUser, until, text, reason = "" }) => {
       const amount = parseLimit("--amount", metric, text);
       const limit = create(LimitSchema, { metric, window, model, per: isPerUser ? "user" : "", amount });
       const response = await withAdmin(async (admin) => {
@@ -115,30 +122,20 @@ export const limits = noun(["set --account acct_… --metric cost --window month
       });
       await printResponse(json, SetLimitResponseSchema, response, () => tableOf(columns, response.limit));
     },
-    "--plan pro --metric tokens --window minute --amount 100000",
-    "--key key_… --metric concurrent --amount 4",
-    "--account acct_… --metric cost --window month --amount 50.00 --until 2030-01-31",
-    "--account acct_… --metric cost_alert --window month --amount 40.00",
-  ),
-  remove: call(
-    "removeLimit",
-    "Remove a limit. It no longer applies from the next call.",
-    (_, { limitId }) => `removed ${limitId}\n`,
-    { owner: OWNER, reason: REASON, limitId: argument("<limit_id>", "the id of the limit") },
-    "lim_… --account acct_…",
-  ),
+  }),
+  remove: call("removeLimit", (_, { limitId }) => `removed ${limitId}\n`, {
+    about: "Remove a limit. It no longer applies from the next call.",
+    fields: { owner: OWNER, reason: REASON, limitId: argument("<limit_id>", "the id of the limit") },
+    examples: ["lim_… --account acct_…"],
+  }),
 });
+
+const IDENTITY = ["metric", "window", "model", "per"] as const;
 
 /** The limit that a temporary amount raises. */
 function existing(limits: readonly Limit[], wanted: Limit, kind: SetLimitRequest["owner"]["case"]): Limit {
-  const found = limits.find(
-    (limit) =>
-      limit.owner === kind?.replace("Id", "") &&
-      limit.metric === wanted.metric &&
-      limit.window === wanted.window &&
-      limit.model === wanted.model &&
-      limit.per === wanted.per,
-  );
+  const ofOwner = limits.filter(({ owner }) => owner === kind?.replace("Id", ""));
+  const found = ofOwner.find((limit) => IDENTITY.every((field) => limit[field] === wanted[field]));
   if (!found) throw new CommandFailure("there is no such limit to raise; set it without --until first");
   return found;
 }

@@ -1,4 +1,4 @@
-import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { csvWriterOf } from "../codec/message-csv.ts";
 import { usageFailure } from "./failure.ts";
 import { printError, printOut } from "./output.ts";
@@ -16,12 +16,12 @@ export type ListOptions = Values<typeof OPTIONS>;
 
 export type PageRequest = { readonly pageSize: number; readonly pageToken: string };
 
-type ListPage = Message & { readonly nextPageToken: string };
-
-type List<Page extends ListPage, Row> = {
-  readonly desc: DescMessage;
+type Paged<Page, Row> = {
   readonly fetch: (page: PageRequest) => Promise<Page>;
   readonly rows: (page: Page) => readonly Row[];
+};
+type List<Desc extends DescMessage, Row> = Paged<MessageShape<Desc>, Row> & {
+  readonly desc: Desc;
   readonly columns: readonly Column<Row>[];
   /** Printed when the list is empty. */
   readonly none: string;
@@ -32,96 +32,82 @@ const MAX_PAGE_SIZE = 1000;
 const MAX_SORTED_ROWS = 100_000;
 
 /** With --json, prints one page; otherwise prints all pages as a table. */
-export async function printList<Page extends ListPage, Row>(
-  options: ListOptions & JsonOption,
-  list: List<Page, Row>,
+export async function printList<Desc extends DescMessage, Row>(
+  { json, limit, pageSize, pageToken = "" }: ListOptions & JsonOption,
+  list: List<Desc, Row>,
 ): Promise<void> {
-  const { json, limit, pageSize, pageToken = "" } = options;
   if (json) {
     // With 0 the server chooses the size.
-    const page = await list.fetch({ pageSize: smaller(pageSize, limit) ?? 0, pageToken });
-    await printOut(jsonLine(list.desc, page));
+    const size = Math.min(pageSize ?? limit ?? 0, limit ?? pageSize ?? 0);
+    await printOut(jsonLine(list.desc, await list.fetch({ pageSize: size, pageToken })));
     return;
   }
   if (pageSize !== undefined || pageToken !== "") {
     throw usageFailure("--page-size and --page-token require --json; a table contains all pages, or --limit rows");
   }
-  const printed = await printPages(list, limit ?? Number.POSITIVE_INFINITY);
-  if (printed === 0) await printError(list.none);
+  if (!(await printPages(list, createTable(list.columns), limit))) await printError(list.none);
 }
-
-/**
- * The first rows in an order that the server does not have. All pages are read, so that `limit` selects among the rows of all
- * pages and cells; only about twice as many rows are kept.
- */
-export async function firstRows<Page extends { nextPageToken: string }, Row>(
-  { limit = MAX_SORTED_ROWS + 1 }: ListOptions,
-  fetch: (page: PageRequest) => Promise<Page>,
-  rowsOf: (page: Page) => readonly Row[],
-  compare: (one: Row, other: Row) => number,
-): Promise<Row[]> {
-  let kept: Row[] = [];
-  await eachPage(fetch, Number.POSITIVE_INFINITY, async (page) => {
-    const rows = rowsOf(page);
-    kept.push(...rows);
-    if (kept.length > 2 * Math.min(limit, MAX_SORTED_ROWS)) kept = kept.sort(compare).slice(0, limit);
-    return { printed: rows.length, isOpen: true };
-  });
-  if (limit > MAX_SORTED_ROWS && kept.length > MAX_SORTED_ROWS) {
-    throw usageFailure(`there are more than ${MAX_SORTED_ROWS} rows to sort; add --limit N or --sort start`);
-  }
-  return kept.sort(compare).slice(0, limit);
-}
-
-type CsvList<Page, Desc extends DescMessage> = {
-  readonly fetch: (page: PageRequest) => Promise<Page>;
-  readonly desc: Desc;
-  readonly rows: (page: Page) => readonly MessageShape<Desc>[];
-};
 
 /** Prints all pages as CSV. */
-export async function printCsv<Page extends { nextPageToken: string }, Desc extends DescMessage>(
-  { json, limit = Number.POSITIVE_INFINITY, pageSize, pageToken }: ListOptions & JsonOption,
-  { fetch, desc, rows }: CsvList<Page, Desc>,
+export async function printCsv<Page, Desc extends DescMessage>(
+  { json, limit, pageSize, pageToken }: ListOptions & JsonOption,
+  list: Paged<Page, MessageShape<Desc>>,
+  desc: Desc,
 ): Promise<void> {
   if (json || pageSize !== undefined || pageToken !== undefined) {
     throw usageFailure("--csv contains all pages, or --limit rows; it excludes --json and its options");
   }
   const { header, line } = csvWriterOf(desc);
   await printOut(header);
-  await eachPage(fetch, limit, async (page) => {
-    const lines = rows(page);
-    return { printed: lines.length, isOpen: await printOut(lines.map(line).join("")) };
-  });
+  await printPages(list, (rows) => rows.map(line).join(""), limit);
 }
 
-/** Prints page by page, so that memory does not grow with the length of the list. */
-async function printPages<Page extends ListPage, Row>(list: List<Page, Row>, limit: number): Promise<number> {
-  const format = createTable(list.columns);
-  return await eachPage(list.fetch, limit, async (page) => {
-    const rows = list.rows(page);
-    return { printed: rows.length, isOpen: rows.length === 0 || (await printOut(format(rows))) };
-  });
+/**
+ * The first rows in an order that the server does not have. All pages are read, so that `limit` selects among the rows of all
+ * pages and cells; only about twice as many rows are kept.
+ */
+export async function firstRows<Page, Row>(
+  { limit = MAX_SORTED_ROWS + 1 }: ListOptions,
+  list: Paged<Page, Row>,
+  compare: (one: Row, other: Row) => number,
+): Promise<Row[]> {
+  let kept: Row[] = [];
+  for await (const rows of eachPage(list)) {
+    kept.push(...rows);
+    if (kept.length > 2 * Math.min(limit, MAX_SORTED_ROWS)) kept = kept.sort(compare).slice(0, limit);
+  }
+  if (limit > MAX_SORTED_ROWS && kept.length > MAX_SORTED_ROWS) {
+    throw usageFailure(`there are more than ${MAX_SORTED_ROWS} rows to sort; add --limit N or --sort start`);
+  }
+  return kept.sort(compare).slice(0, limit);
 }
 
-/** Prints pages up to the limit, or until the reader closes the output. Returns the number of rows. */
-async function eachPage<Page extends { nextPageToken: string }>(
-  fetch: (page: PageRequest) => Promise<Page>,
-  limit: number,
-  print: (page: Page) => Promise<{ printed: number; isOpen: boolean }>,
-): Promise<number> {
-  let printed = 0;
+/** Prints page by page, so that memory does not grow with the list, until the reader closes the output. Returns whether there are rows. */
+async function printPages<Page, Row>(
+  list: Paged<Page, Row>,
+  format: (rows: readonly Row[]) => string,
+  limit?: number,
+): Promise<boolean> {
+  let hasRows = false;
+  for await (const rows of eachPage(list, limit)) {
+    hasRows ||= rows.length > 0;
+    if (rows.length > 0 && !(await printOut(format(rows)))) break;
+  }
+  return hasRows;
+}
+
+/** The rows of each page, up to the limit. */
+export async function* eachPage<Page, Row>(
+  { fetch, rows }: Paged<Page, Row>,
+  limit: number = Number.POSITIVE_INFINITY,
+): AsyncGenerator<readonly Row[]> {
+  let count = 0;
   let pageToken = "";
   do {
-    const page = await fetch({ pageSize: Math.min(limit - printed, MAX_PAGE_SIZE), pageToken });
-    const { printed: count, isOpen } = await print(page);
-    printed += count;
-    if (!isOpen) break;
-    pageToken = page.nextPageToken;
-  } while (printed < limit && pageToken !== "");
-  return printed;
-}
-
-function smaller(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+    const page = await fetch({ pageSize: Math.min(limit - count, MAX_PAGE_SIZE), pageToken });
+    const found = rows(page);
+    yield found;
+    count += found.length;
+    pageToken = (page as { readonly nextPageToken?: string }).nextPageToken ?? "";
+  } while (count < limit && pageToken !== "");
 }

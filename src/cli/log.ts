@@ -26,19 +26,9 @@ const method: Parser<string> = (text, name) => {
   throw usageFailure(`${name}: there is no method ${JSON.stringify(text)}; did you mean ${nearestOf(text, METHODS)}?`);
 };
 
-export const log = list(
-  "listOperatorEvents",
-  "",
-  {
-    columns,
-    // The log keeps the events of an account by its id.
-    prepare: async (admin, { accountId, ...request }) => {
-      if (accountId === "" || /^acct_[0-9a-z]{26}$/.test(accountId)) return { ...request, accountId };
-      return { ...request, accountId: (await admin.getAccount({ accountId })).account?.id ?? "" };
-    },
-  },
-  "There are no such events.",
-  {
+export const row = list("listOperatorEvents", columns, {
+  none: "There are no such events.",
+  fields: {
     actorId: option("--actor <id>", "only events of this operator"),
     method: option("--method <method>", "only events of this method, such as CreditAccount", method),
     target: option("--target <id>", "only events of this account, key or operator, or of this plan"),
@@ -46,6 +36,10 @@ export const log = list(
     from: option("--from <time>", "only events at this time or later", time),
     to: option("--to <time>", "only events before this time", time),
   },
-  "--limit 20",
-  "--actor op_… --method CreditAccount --from 2030-01-01",
-);
+  // The log keeps the events of an account by its id.
+  prepare: async (admin, { accountId, ...request }) => {
+    if (accountId === "" || /^acct_[0-9a-z]{26}$/.test(accountId)) return { ...request, accountId };
+    return { ...request, accountId: (await admin.getAccount({ accountId })).account?.id ?? "" };
+  },
+  examples: ["--limit 20", "--actor op_… --method CreditAccount --from 2030-01-01"],
+});

@@ -14,48 +14,42 @@ const EMAIL = option("--email <email>", "only a person with this verified addres
 const OF_ACCOUNT = { accountId: ACCOUNT, reason: REQUIRED_REASON };
 const showUrl = ({ url }: { readonly url: string }) => visible(url);
 
-export const members = noun([], {
+export const row = noun([], {
   list: call(
     "listMembers",
-    "List the members of an account and its open invitations.",
     ({ members, invitations }) => {
       const table = members.length === 0 ? "The account has no members." : formatTable(columns, members);
       return invitations.length === 0 ? table : `${table}\n\n${formatTable(invited, invitations)}`;
     },
-    { accountId: ACCOUNT },
-    "acme",
-  ),
-  invite: call(
-    "createInvitation",
-    "Print a link that makes one person a member of an account.",
-    showUrl,
     {
+      about: "List the members of an account and its open invitations.",
+      fields: { accountId: ACCOUNT },
+      examples: ["acme"],
+    },
+  ),
+  invite: call("createInvitation", showUrl, {
+    about: "Print a link that makes one person a member of an account.",
+    fields: {
       accountId: ACCOUNT,
       role: required("--role <role>", "the role: viewer, developer, billing, owner"),
       email: EMAIL,
       reason: REQUIRED_REASON,
     },
-    "acct_… --role owner --email ada@example.com --reason 'ticket 4711'",
-  ),
-  "invite-sign-up": call(
-    "createSignUpInvitation",
-    "Print a link with which one person signs up for a new account.",
-    showUrl,
-    { email: EMAIL, reason: REQUIRED_REASON },
-    "--email ada@example.com --reason 'ticket 4711'",
-  ),
-  remove: call(
-    "removeMember",
-    "Remove a member from an account.",
-    () => "The member is removed.",
-    { ...OF_ACCOUNT, personId: argument("<person_id>", "the id of the person") },
-    "acct_… usr_… --reason 'ticket 4711'",
-  ),
-  view: call(
-    "viewCustomerPage",
-    "Print a link to the page of an account, to look at it for an hour.",
-    showUrl,
-    OF_ACCOUNT,
-    "acct_… --reason 'ticket 4711'",
-  ),
+    examples: ["acct_… --role owner --email ada@example.com --reason 'ticket 4711'"],
+  }),
+  "invite-sign-up": call("createSignUpInvitation", showUrl, {
+    about: "Print a link with which one person signs up for a new account.",
+    fields: { email: EMAIL, reason: REQUIRED_REASON },
+    examples: ["--email ada@example.com --reason 'ticket 4711'"],
+  }),
+  remove: call("removeMember", () => "The member is removed.", {
+    about: "Remove a member from an account.",
+    fields: { ...OF_ACCOUNT, personId: argument("<person_id>", "the id of the person") },
+    examples: ["acct_… usr_… --reason 'ticket 4711'"],
+  }),
+  view: call("viewCustomerPage", showUrl, {
+    about: "Print a link to the page of an account, to look at it for an hour.",
+    fields: OF_ACCOUNT,
+    examples: ["acct_… --reason 'ticket 4711'"],
+  }),
 });

@@ -10,14 +10,18 @@ import { type Column, formatTable } from "./print.ts";
 import { command } from "./row.ts";
 import { readCellSettings, readSettings } from "./target.ts";
 
-export const migration = command(
-  "",
-  {
+export const row = command({
+  parameters: {
     dryRun: flag("--dry-run", "list what would be applied, and change nothing"),
     status: flag("--status", "list all migrations with the time at which they were applied", ["dryRun"]),
     json: flag("--json", "print JSON: a line for each database"),
   },
-  async ({ dryRun, status, json }) => {
+  examples: [
+    "DATABASE_URL=postgres://owner@db.example/vx vx migrate",
+    "DATABASE_URL=postgres://owner@db.example/vx vx migrate --dry-run",
+    "VX_CELLS=/etc/vx/cells.yaml vx migrate --status",
+  ],
+  run: async ({ dryRun, status, json }) => {
     const act = status ? showStatus : dryRun ? listPending : apply;
     // A cell that cannot be migrated does not prevent the migration of the others.
     const problems: string[] = [];
@@ -32,10 +36,7 @@ export const migration = command(
     }
     if (problems.length > 0) throw new CommandFailure(problems.join("\n"));
   },
-  "DATABASE_URL=postgres://owner@db.example/vx vx migrate",
-  "DATABASE_URL=postgres://owner@db.example/vx vx migrate --dry-run",
-  "VX_CELLS=/etc/vx/cells.yaml vx migrate --status",
-);
+});
 
 /** A database whose schema is migrated. */
 type Target = {

@@ -13,4 +13,6 @@ const columns = columnsOf(
 
 const ABOUT = "List the models with their prices and upstreams, sorted by id.";
 
-export const models = noun(["list"], { list: list("listModels", ABOUT, columns, "There are no models.", {}, "", "--json") });
+export const row = noun(["list"], {
+  list: list("listModels", columns, { about: ABOUT, none: "There are no models.", fields: {}, examples: ["", "--json"] }),
+});

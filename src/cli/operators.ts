@@ -19,32 +19,37 @@ const role: Parser<string> = (text, name) => {
 };
 const OF_OPERATOR = { reason: REASON, operatorId: argument("<operator_id>", "the id of the operator") };
 const created = {
-  show: columns,
   note: () => "The token is shown only once. Set it as VX_ADMIN_TOKEN to use it.",
   lost: ({ operator }: { readonly operator?: Operator | undefined }) =>
     `the operator ${visible(operator?.id ?? "")} was created, but its token could not be printed: revoke it`,
 };
 
-export const operators = noun(["create --name ada --role support", "list"], {
-  create: call(
-    "createOperator",
-    "Create an operator. The token is shown only once.",
-    created,
-    {
+export const row = noun(["create --name ada --role support", "list"], {
+  create: call("createOperator", columns, {
+    about: "Create an operator. The token is shown only once.",
+    fields: {
       reason: REASON,
       name: required("--name <name>", "the name of the operator"),
       role: required("--role <role>", `the ${ROLE_TEXT}`, role),
       email: option("--email <email>", "the address with which the operator signs in to the console"),
     },
-    "--name ada --role support",
-  ),
-  list: list("listOperators", "List operators, newest first.", columns, "There are no operators.", {}, ""),
-  "set-role": call(
-    "setOperatorRole",
-    "Change the role of an operator immediately.",
-    columns,
-    { ...OF_OPERATOR, role: argument("<role>", `the new ${ROLE_TEXT}`, role) },
-    "op_… finance",
-  ),
-  revoke: call("revokeOperator", "Revoke the token of an operator immediately and permanently.", columns, OF_OPERATOR, "op_…"),
+    ...created,
+    examples: ["--name ada --role support"],
+  }),
+  list: list("listOperators", columns, {
+    about: "List operators, newest first.",
+    none: "There are no operators.",
+    fields: {},
+    examples: [""],
+  }),
+  "set-role": call("setOperatorRole", columns, {
+    about: "Change the role of an operator immediately.",
+    fields: { ...OF_OPERATOR, role: argument("<role>", `the new ${ROLE_TEXT}`, role) },
+    examples: ["op_… finance"],
+  }),
+  revoke: call("revokeOperator", columns, {
+    about: "Revoke the token of an operator immediately and permanently.",
+    fields: OF_OPERATOR,
+    examples: ["op_…"],
+  }),
 });

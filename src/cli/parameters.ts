@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { usageFailure } from "./failure.ts";
 import type { Parser } from "./values.ts";
 
@@ -91,6 +92,10 @@ export function unused(_reason: string): Parameter<undefined> {
 
 export const JSON_RESPONSE = flag("--json", "print the response message as JSON");
 export const JSON_RESULT = flag("--json", "print the result as JSON");
+
+export function idempotencyKey(text: string): Parameter<string> {
+  return mapped(option("--idempotency-key <key>", text), (key) => key ?? randomUUID());
+}
 
 const REASON_TEXT = "why the change is made, for the operator log and, if the balance changes, the ledger of the account";
 export const REASON = option("--reason <text>", REASON_TEXT);

@@ -15,13 +15,14 @@ const EXAMPLES = [
   "vx payments setup --json",
 ];
 
-export const payments = noun(EXAMPLES, {
-  setup: command(
-    "Create the webhook endpoint at Stripe that tells the server about payments, or add the events that an existing one lacks. Uses the settings of the server; VX_STRIPE_WEBHOOK_SECRET can still be unset.",
-    { json: flag("--json", "print the endpoint, what changed, and the secret of a new endpoint as JSON") },
-    setUp,
-    ...EXAMPLES,
-  ),
+export const row = noun(EXAMPLES, {
+  setup: command({
+    about:
+      "Create the webhook endpoint at Stripe that tells the server about payments, or add the events that an existing one lacks. Uses the settings of the server; VX_STRIPE_WEBHOOK_SECRET can still be unset.",
+    parameters: { json: flag("--json", "print the endpoint, what changed, and the secret of a new endpoint as JSON") },
+    examples: [...EXAMPLES],
+    run: setUp,
+  }),
 });
 
 type Result = {

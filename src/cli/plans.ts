@@ -9,22 +9,16 @@ const LIMITS = "name, rpm, maxActiveKeys, maxKeysCreatedPerHour";
 const columns = columnsOf(PlanSchema, LIMITS, { "only counted in lists": "accounts, activeKeys" });
 const listed = columnsOf(PlanSchema, `${LIMITS}, accounts, activeKeys` as const, {});
 
-export const plans = noun(["list", "set tiny --rpm 5 --max-active-keys 2"], {
-  list: call(
-    "listPlans",
-    "List plans, sorted by name.",
-    {
-      show: ({ plans }) => (plans.length === 0 ? "" : formatTable(listed, plans)),
-      note: ({ plans }) => (plans.length === 0 ? "There are no plans." : undefined),
-    },
-    { counts: fixed(true) },
-    "",
-  ),
-  set: call(
-    "putPlan",
-    "Create a plan or replace its limits. New limits apply from the next call.",
-    columns,
-    {
+export const row = noun(["list", "set tiny --rpm 5 --max-active-keys 2"], {
+  list: call("listPlans", ({ plans }) => (plans.length === 0 ? "" : formatTable(listed, plans)), {
+    about: "List plans, sorted by name.",
+    fields: { counts: fixed(true) },
+    note: ({ plans }) => (plans.length === 0 ? "There are no plans." : undefined),
+    examples: [""],
+  }),
+  set: call("putPlan", columns, {
+    about: "Create a plan or replace its limits. New limits apply from the next call.",
+    fields: {
       name: argument("<name>", "the name of the plan"),
       maxKeysCreatedPerHour: option(
         "--max-keys-created-per-hour <n>",
@@ -39,6 +33,6 @@ export const plans = noun(["list", "set tiny --rpm 5 --max-active-keys 2"], {
         parse.positive,
       ),
     },
-    "tiny --rpm 5 --max-active-keys 2",
-  ),
+    examples: ["tiny --rpm 5 --max-active-keys 2"],
+  }),
 });

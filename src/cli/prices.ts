@@ -43,21 +43,16 @@ const accountColumns = columnsOf(
 
 const MODEL = "the id or an alias of the model";
 
-export const prices: Row = {
-  ...list(
-    "listPrices",
-    "",
-    columns,
-    "The model has no prices.",
-    { model: argument("<model>", MODEL) },
-    "acme-large",
-    "acme-large --json",
-    "set-account acct_… --discount 15%",
-  ),
+export const row: Row = {
+  ...list("listPrices", columns, {
+    none: "The model has no prices.",
+    fields: { model: argument("<model>", MODEL) },
+    examples: ["acme-large", "acme-large --json", "set-account acct_… --discount 15%"],
+  }),
   commands: {
-    "set-account": command(
-      "Give an account a discount, or prices of its own for a model. They apply from the next call.",
-      {
+    "set-account": command({
+      about: "Give an account a discount, or prices of its own for a model. They apply from the next call.",
+      parameters: {
         json: JSON_RESPONSE,
         accountId: ACCOUNT,
         model: option("--model <model>", `${MODEL} (default: all models)`),
@@ -66,7 +61,8 @@ export const prices: Row = {
         remove: flag("--remove", "end the discount or the prices that the account has", ["discount", "file"]),
         reason: REASON,
       },
-      async ({ json, accountId, model, discountBps, file, remove, reason = "" }) => {
+      examples: ["acct_… --discount 15%", "acct_… --model acme-large --file prices.yaml", "acct_… --model acme-large --remove"],
+      run: async ({ json, accountId, model, discountBps, file, remove, reason = "" }) => {
         if ([discountBps, file, remove || undefined].filter((one) => one !== undefined).length !== 1)
           throw usageFailure("the prices are missing; add one of --discount, --file and --remove");
         if (file !== undefined && model === undefined) throw usageFailure("--file needs --model: prices belong to one model");
@@ -76,18 +72,13 @@ export const prices: Row = {
         const response = await withAdmin((admin) => admin.setAccountPrices(request));
         await printResponse(json, SetAccountPricesResponseSchema, response, () => tableOf(accountColumns, response.prices));
       },
-      "acct_… --discount 15%",
-      "acct_… --model acme-large --file prices.yaml",
-      "acct_… --model acme-large --remove",
-    ),
-    account: list(
-      "listAccountPrices",
-      "List the prices that an account got, latest first.",
-      accountColumns,
-      "The account has the prices of the models.",
-      { accountId: ACCOUNT },
-      "acct_…",
-    ),
+    }),
+    account: list("listAccountPrices", accountColumns, {
+      about: "List the prices that an account got, latest first.",
+      none: "The account has the prices of the models.",
+      fields: { accountId: ACCOUNT },
+      examples: ["acct_…"],
+    }),
   },
 };
 

@@ -6,56 +6,44 @@ import { define, type Row } from "./row.ts";
 import { type Shell, setShell, shell } from "./shell.ts";
 
 /** What each noun is for, and its row, which is loaded only when it is used: the server and the client are large. */
-const NOUNS: Readonly<Record<string, readonly [about: string, load: () => Promise<Row>]>> = {
-  serve: ["Start the server.", async () => (await import("./serve-command.ts")).serve],
-  migrate: [
-    "Migrate the schema of DATABASE_URL, or of all cells of VX_CELLS.",
-    async () => (await import("./migrate.ts")).migration,
-  ],
+const NOUNS: Readonly<Record<string, readonly [about: string, load: () => Promise<{ readonly row: Row }>]>> = {
+  serve: ["Start the server.", () => import("./serve-command.ts")],
+  migrate: ["Migrate the schema of DATABASE_URL, or of all cells of VX_CELLS.", () => import("./migrate.ts")],
   doctor: [
     "Check the database, disk, models, upstreams, certificates and payments of the server, with its settings. Exits with 1 on a problem.",
-    async () => (await import("./doctor.ts")).doctor,
+    () => import("./doctor.ts"),
   ],
-  payments: ["Set up payments at Stripe, with the settings of the server.", async () => (await import("./payments.ts")).payments],
-  cells: ["Show the cells that share the accounts.", async () => (await import("./cells.ts")).cells],
-  backup: ["Back up and restore the embedded database.", async () => (await import("./backup.ts")).backup],
-  archive: ["Move old months of the ledger to compressed files.", async () => (await import("./archive.ts")).archive],
+  payments: ["Set up payments at Stripe, with the settings of the server.", () => import("./payments.ts")],
+  cells: ["Show the cells that share the accounts.", () => import("./cells.ts")],
+  backup: ["Back up and restore the embedded database.", () => import("./backup.ts")],
+  archive: ["Move old months of the ledger to compressed files.", () => import("./archive.ts")],
   "copy-database": [
     "Copy the embedded database to a PostgreSQL of your own. The server must be stopped.",
-    async () => (await import("./copy-database.ts")).copyDatabase,
+    () => import("./copy-database.ts"),
   ],
-  accounts: ["Manage accounts and their balances.", async () => (await import("./accounts.ts")).accounts],
-  keys: ["Manage API keys.", async () => (await import("./keys.ts")).keys],
-  limits: [
-    "Manage limits of cost, tokens, generations and running generations.",
-    async () => (await import("./limits.ts")).limits,
-  ],
-  plans: ["Manage plans, the limits of keys.", async () => (await import("./plans.ts")).plans],
-  models: ["List the models of the server.", async () => (await import("./models.ts")).models],
+  accounts: ["Manage accounts and their balances.", () => import("./accounts.ts")],
+  keys: ["Manage API keys.", () => import("./keys.ts")],
+  limits: ["Manage limits of cost, tokens, generations and running generations.", () => import("./limits.ts")],
+  plans: ["Manage plans, the limits of keys.", () => import("./plans.ts")],
+  models: ["List the models of the server.", () => import("./models.ts")],
   prices: [
     "List the price versions of a model, and give accounts discounts or prices of their own.",
-    async () => (await import("./prices.ts")).prices,
+    () => import("./prices.ts"),
   ],
-  rerate: ["Compare charges with other prices of a model, and correct them.", async () => (await import("./rerate.ts")).rerate],
-  ledger: ["List the ledger entries of an account, and refund them.", async () => (await import("./ledger.ts")).ledger],
-  usage: ["Show and export the usage of accounts.", async () => (await import("./usage.ts")).usage],
-  events: ["List and watch the events of accounts.", async () => (await import("./events.ts")).events],
-  failures: ["List the calls of an account that failed.", async () => (await import("./failures.ts")).failures],
-  topups: ["List the payments of customers, and set automatic ones.", async () => (await import("./topups.ts")).topups],
-  webhooks: [
-    "Manage the endpoints that receive events, and their deliveries.",
-    async () => (await import("./webhooks.ts")).webhooks,
-  ],
-  members: ["Manage who works with an account on the customer page.", async () => (await import("./members.ts")).members],
-  operators: ["Manage operators and their tokens.", async () => (await import("./operators.ts")).operators],
-  log: ["List what operators changed.", async () => (await import("./log.ts")).log],
-  completion: [
-    "Print a script that completes commands and options in a shell.",
-    async () => (await import("./completion.ts")).completion,
-  ],
+  rerate: ["Compare charges with other prices of a model, and correct them.", () => import("./rerate.ts")],
+  ledger: ["List the ledger entries of an account, and refund them.", () => import("./ledger.ts")],
+  usage: ["Show and export the usage of accounts.", () => import("./usage.ts")],
+  events: ["List and watch the events of accounts.", () => import("./events.ts")],
+  failures: ["List the calls of an account that failed.", () => import("./failures.ts")],
+  topups: ["List the payments of customers, and set automatic ones.", () => import("./topups.ts")],
+  webhooks: ["Manage the endpoints that receive events, and their deliveries.", () => import("./webhooks.ts")],
+  members: ["Manage who works with an account on the customer page.", () => import("./members.ts")],
+  operators: ["Manage operators and their tokens.", () => import("./operators.ts")],
+  log: ["List what operators changed.", () => import("./log.ts")],
+  completion: ["Print a script that completes commands and options in a shell.", () => import("./completion.ts")],
   audit: [
     "Recompute all balances, usage sums and hashes from the ledger and the operator log. Exits with 1 if any differ.",
-    async () => (await import("./audit.ts")).audit,
+    () => import("./audit.ts"),
   ],
 };
 
@@ -114,7 +102,7 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
   for (const [name, [about, load]] of Object.entries(NOUNS)) {
     const command = program.command(name).description(about);
     // A completion contains all commands.
-    if (args.includes(name) || args.includes("completion")) define(command, await load());
+    if (args.includes(name) || args.includes("completion")) define(command, (await load()).row);
   }
   return program;
 }

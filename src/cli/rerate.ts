@@ -17,9 +17,8 @@ const columns = columnsOf(
 
 const EXAMPLE = '--model acme-large --from 2030-01-01 --to 2030-01-15 --prices prices.yaml --reason "wrong price"';
 
-export const rerate = command(
-  "",
-  {
+export const row = command({
+  parameters: {
     model: required("--model <model>", "the id or an alias of the model"),
     from: required("--from <time>", "charges at this time or later", time),
     to: required("--to <time>", "charges before this time", time),
@@ -28,7 +27,8 @@ export const rerate = command(
     apply: flag("--apply", "correct the charges; without it, only print what each account would get back or owe"),
     json: flag("--json", "print a response message as JSON for each account"),
   },
-  async ({ json, ...request }) => {
+  examples: [EXAMPLE, `${EXAMPLE} --apply`],
+  run: async ({ json, ...request }) => {
     await withAdmin(async (admin) => {
       const rows = [];
       for await (const row of admin.rerate(request, NO_TIMEOUT)) {
@@ -41,6 +41,4 @@ export const rerate = command(
       if (!request.apply && rows.length > 0) await printError("Nothing was changed. Add --apply to correct the charges.");
     });
   },
-  EXAMPLE,
-  `${EXAMPLE} --apply`,
-);
+});

@@ -18,13 +18,13 @@ export function noun(examples: readonly string[], commands: Readonly<Record<stri
 }
 
 /** A command with a behaviour of its own. */
-export function command<All extends Parameters>(
-  about: string,
-  parameters: All,
-  run: (values: Values<All>) => Promise<void>,
-  ...examples: string[]
-): Row {
-  return { ...(about && { about }), examples, parameters, run: (values) => run(values as Values<All>) };
+export function command<All extends Parameters>(row: {
+  readonly about?: string;
+  readonly parameters: All;
+  readonly examples: readonly string[];
+  readonly run: (values: Values<All>) => Promise<void>;
+}): Row {
+  return { ...row, run: (values) => row.run(values as Values<All>) };
 }
 
 /** Adds to a command of Commander what its row has. */

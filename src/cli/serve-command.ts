@@ -5,14 +5,14 @@ import { command } from "./row.ts";
 import { shell } from "./shell.ts";
 
 /** Separate from the server code, so that help does not load the server. */
-export const serve = command(
-  "",
-  { json: flag("--json", "print JSON lines; the last one at the start has the addresses") },
-  async ({ json }) => {
-    const server = await import("./serve.ts");
+export const row = command({
+  parameters: { json: flag("--json", "print JSON lines; the last one at the start has the addresses") },
+  examples: ["", "PORT=9000 DATABASE_URL=postgres://owner@db.example/vx vx serve"],
+  run: async ({ json }) => {
+    const { serve } = await import("./serve.ts");
     let exitCode: number;
     try {
-      exitCode = await server.serve(json);
+      exitCode = await serve(json);
     } catch (error) {
       // This is a bug, so the stack is needed. Other fields of the error are omitted: they may contain a
       // password.
@@ -22,6 +22,4 @@ export const serve = command(
     // Exit explicitly: a partly started server or an unread output would keep the process alive.
     shell.exit(exitCode);
   },
-  "",
-  "PORT=9000 DATABASE_URL=postgres://owner@db.example/vx vx serve",
-);
+});

@@ -28,27 +28,25 @@ const autoColumns = columnsOf(
 const STATES = ["pending", "paid", "failed", "expired", "refunded", "disputed"];
 const ended = unused("the automatic top-ups end");
 
-export const topups = noun([], {
-  list: list(
-    "listTopUps",
-    "List top-ups, the newest first.",
-    columns,
-    "There are no such top-ups.",
-    {
+export const row = noun([], {
+  list: list("listTopUps", columns, {
+    about: "List top-ups, the newest first.",
+    none: "There are no such top-ups.",
+    fields: {
       accountId: option("--account <account>", "only top-ups of this account"),
       onlyProblems: flag("--problems", "only top-ups whose payment differs from them, and was not credited"),
       state: option("--state <state>", "only top-ups with this state", STATES),
     },
-    "--account acme",
-    "--problems",
-    "--state disputed",
-  ),
-  auto: call("getAutoTopUp", "Show the automatic top-ups of an account.", autoColumns, { accountId: ACCOUNT }, "acme"),
-  "set-auto": call(
-    "putAutoTopUp",
-    "Start or change the automatic top-ups of an account.",
-    autoColumns,
-    {
+    examples: ["--account acme", "--problems", "--state disputed"],
+  }),
+  auto: call("getAutoTopUp", autoColumns, {
+    about: "Show the automatic top-ups of an account.",
+    fields: { accountId: ACCOUNT },
+    examples: ["acme"],
+  }),
+  "set-auto": call("putAutoTopUp", autoColumns, {
+    about: "Start or change the automatic top-ups of an account.",
+    fields: {
       accountId: ACCOUNT,
       enabled: fixed(true),
       thresholdMicros: required("--threshold <amount>", "top up when a charge takes the balance below it", positiveAmount),
@@ -60,16 +58,14 @@ export const topups = noun([], {
       ),
       reason: REASON,
     },
-    "acct_… --threshold 10.00 --amount 25.00 --monthly-max 100.00",
-  ),
-  "stop-auto": call(
-    "putAutoTopUp",
-    "Stop the automatic top-ups of an account.",
-    autoColumns,
-    {
+    examples: ["acct_… --threshold 10.00 --amount 25.00 --monthly-max 100.00"],
+  }),
+  "stop-auto": call("putAutoTopUp", autoColumns, {
+    about: "Stop the automatic top-ups of an account.",
+    fields: {
       ...{ accountId: ACCOUNT, enabled: fixed(false), reason: REASON },
       ...{ thresholdMicros: ended, amountMicros: ended, monthlyMaxMicros: ended, replacePaymentMethod: ended },
     },
-    "acct_…",
-  ),
+    examples: ["acct_…"],
+  }),
 });

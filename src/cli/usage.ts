@@ -86,21 +86,21 @@ const exporting = {
   includeCosts: flag("--costs", "add the upstreams and their costs; not for files that customers get"),
 };
 
-export const usage = noun(["show acme --group-by day,model", "export --format focus --from 2030-01-01"], {
-  show: command(
-    "Show the usage of an account, or of all accounts.",
-    showing,
-    show,
-    "acme --group-by day,key --tz Europe/Berlin",
-    "--from 2030-01-01 --to 2030-02-01 --group-by month,account",
-    "--group-by key --limit 10",
-  ),
-  margin: list(
-    "getUsage",
-    "Show the charges, also those that promotional credit paid, the cost at the upstreams and the margin.",
-    marginColumns,
-    "There are no charged calls in this range.",
-    {
+export const row = noun(["show acme --group-by day,model", "export --format focus --from 2030-01-01"], {
+  show: command({
+    about: "Show the usage of an account, or of all accounts.",
+    parameters: showing,
+    examples: [
+      "acme --group-by day,key --tz Europe/Berlin",
+      "--from 2030-01-01 --to 2030-02-01 --group-by month,account",
+      "--group-by key --limit 10",
+    ],
+    run: show,
+  }),
+  margin: list("getUsage", marginColumns, {
+    about: "Show the charges, also those that promotional credit paid, the cost at the upstreams and the margin.",
+    none: "There are no charged calls in this range.",
+    fields: {
       ...filters,
       groupBy: mapped(
         option("--group-by <names>", `${GROUPS}, upstream (default: model,upstream)`, collect),
@@ -108,28 +108,18 @@ export const usage = noun(["show acme --group-by day,model", "export --format fo
       ),
       tz: zone,
     },
-    "",
-    "acme --group-by day,model",
-    "--group-by upstream --from 2030-01-01",
-  ),
-  export: command(
-    "Print the usage as a file. The finance role is required. With --json, each line is a piece of it.",
-    exporting,
-    exportFile,
-    "--format csv > usage.csv",
-    "--format focus --from 2030-01-01 --to 2030-02-01",
-  ),
+    examples: ["", "acme --group-by day,model", "--group-by upstream --from 2030-01-01"],
+  }),
+  export: command({
+    about: "Print the usage as a file. The finance role is required. With --json, each line is a piece of it.",
+    parameters: exporting,
+    examples: ["--format csv > usage.csv", "--format focus --from 2030-01-01 --to 2030-02-01"],
+    run: exportFile,
+  }),
 });
 
-async function show({
-  json,
-  accountId = "",
-  groupBy = [],
-  tz = "",
-  sort,
-  page,
-  ...between
-}: Values<typeof showing>): Promise<void> {
+async function show({ json, sort, page, groupBy = [], ...given }: Values<typeof showing>): Promise<void> {
+  const { accountId = "", tz = "", ...between } = given;
   const order = sort ?? defaultSort(groupBy, json);
   await withAdmin(async (admin) => {
     const read = (at: PageRequest) => admin.getUsage({ accountId, groupBy, tz, ...between, ...at });
@@ -177,18 +167,13 @@ async function readSorted(
     throughSeq ??= response.throughSeq;
     return response;
   };
-  const rows = await firstRows(page, readPage, (response) => response.rows, COMPARE[sort]);
+  const rows = await firstRows(page, { fetch: readPage, rows: (response) => response.rows }, COMPARE[sort]);
   return create(GetUsageResponseSchema, { rows, throughSeq: throughSeq ?? 0n });
 }
 
-async function exportFile({
-  json,
-  accountId = "",
-  format = "csv",
-  focusVersion = "1.2",
-  ...rest
-}: Values<typeof exporting>): Promise<void> {
-  const request = { accountId, format, focusVersion, ...rest };
+async function exportFile({ json, ...given }: Values<typeof exporting>): Promise<void> {
+  const { accountId = "", format = "csv", focusVersion = "1.2" } = given;
+  const request = { ...given, accountId, format, focusVersion };
   await withAdmin(async (admin) => {
     const progress = createProgress();
     try {

@@ -24,7 +24,6 @@ const deliveryColumns = columnsOf(
 
 /** The output of a command that returns the secret of a webhook. */
 const secret = (done: string) => ({
-  show: columns,
   note: () => "The secret is shown only once. Store it now.",
   lost: ({ webhook }: { readonly webhook?: Webhook | undefined }) =>
     `the webhook ${visible(webhook?.id ?? "")} ${done}, but the secret could not be printed: rotate it`,
@@ -41,58 +40,53 @@ const properties = {
   description: option("--description <text>", "what the endpoint is for"),
 };
 
-export const webhooks = noun(
+export const row = noun(
   [
     "create --url https://hooks.example.com/vx --type balance.depleted --reason 'new dashboard'",
     "deliveries wh_… --state failed",
     "redeliver wh_… --from 2030-01-31 --reason 'outage of the receiver'",
   ],
   {
-    create: call(
-      "createWebhook",
-      "Create a webhook for the events of an account, or of all accounts. Its secret is shown only once.",
-      secret("was created"),
-      {
+    create: call("createWebhook", columns, {
+      about: "Create a webhook for the events of an account, or of all accounts. Its secret is shown only once.",
+      fields: {
         url: required("--url <url>", "the address that receives the events"),
         ...OF_ACCOUNT,
         ...properties,
         reason: REQUIRED_REASON,
       },
-      "--account acct_… --url https://hooks.example.com/vx --reason 'ticket 4711'",
-    ),
+      ...secret("was created"),
+      examples: ["--account acct_… --url https://hooks.example.com/vx --reason 'ticket 4711'"],
+    }),
     list: call(
       "listWebhooks",
-      "List the webhooks of an account, or those for all accounts.",
       ({ webhooks }) => (webhooks.length === 0 ? "There are no webhooks.\n" : formatTable(columns, webhooks)),
-      OF_ACCOUNT,
-      "--account acme",
-    ),
-    update: call(
-      "updateWebhook",
-      "Change, pause or enable a webhook.",
-      { show: columns, needsOption: true },
       {
+        about: "List the webhooks of an account, or those for all accounts.",
+        fields: OF_ACCOUNT,
+        examples: ["--account acme"],
+      },
+    ),
+    update: call("updateWebhook", columns, {
+      about: "Change, pause or enable a webhook.",
+      fields: {
         webhookId,
         url: option("--url <url>", "the new address"),
         ...properties,
         state: option("--state <state>", "the new state", ["enabled", "paused"]),
         reason: REQUIRED_REASON,
       },
-      "wh_… --state paused --reason 'maintenance'",
-      "wh_… --type all --reason 'ticket 4711'",
-    ),
-    delete: call(
-      "deleteWebhook",
-      "Delete a webhook.",
-      (_, request) => `The webhook ${visible(request.webhookId)} was deleted.\n`,
-      OF_WEBHOOK,
-      "wh_… --reason 'ticket 4711'",
-    ),
-    rotate: call(
-      "rotateWebhook",
-      "Give a webhook a new secret, which is shown only once.",
-      secret("has a new secret"),
-      {
+      needsOption: true,
+      examples: ["wh_… --state paused --reason 'maintenance'", "wh_… --type all --reason 'ticket 4711'"],
+    }),
+    delete: call("deleteWebhook", (_, request) => `The webhook ${visible(request.webhookId)} was deleted.\n`, {
+      about: "Delete a webhook.",
+      fields: OF_WEBHOOK,
+      examples: ["wh_… --reason 'ticket 4711'"],
+    }),
+    rotate: call("rotateWebhook", columns, {
+      about: "Give a webhook a new secret, which is shown only once.",
+      fields: {
         webhookId,
         overlapSeconds: option(
           "--overlap-seconds <n>",
@@ -101,12 +95,14 @@ export const webhooks = noun(
         ),
         reason: REQUIRED_REASON,
       },
-      "wh_… --overlap-seconds 86400 --reason 'ticket 4711'",
-    ),
-    test: command(
-      "Send a delivery now and show the outcome. Exits with 1 if it is not accepted.",
-      { json: JSON_RESPONSE, webhookId, reason: REASON },
-      async ({ json, reason = "", ...request }) => {
+      ...secret("has a new secret"),
+      examples: ["wh_… --overlap-seconds 86400 --reason 'ticket 4711'"],
+    }),
+    test: command({
+      about: "Send a delivery now and show the outcome. Exits with 1 if it is not accepted.",
+      parameters: { json: JSON_RESPONSE, webhookId, reason: REASON },
+      examples: ["wh_…"],
+      run: async ({ json, reason = "", ...request }) => {
         const response = await withAdmin((admin) => admin.testWebhook({ ...request, reason }));
         const { status = 0, latencyMs = 0, error = "", answer = "" } = response.outcome ?? {};
         const result = error === "" ? `The endpoint accepted the test: ${status}` : visible(error);
@@ -114,35 +110,36 @@ export const webhooks = noun(
         await printResponse(json, TestWebhookResponseSchema, response, () => `${lines.join("\n")}\n`);
         if (error !== "") throw new CommandFailure("the endpoint did not accept the test");
       },
-      "wh_…",
-    ),
-    deliveries: list(
-      "listDeliveries",
-      "List the events that a webhook receives, the newest first.",
-      deliveryColumns,
-      "There are no such deliveries.",
-      { webhookId, state: option("--state <state>", "only deliveries in this state", ["pending", "delivered", "failed"]) },
-      "wh_… --state failed",
-    ),
+    }),
+    deliveries: list("listDeliveries", deliveryColumns, {
+      about: "List the events that a webhook receives, the newest first.",
+      none: "There are no such deliveries.",
+      fields: {
+        webhookId,
+        state: option("--state <state>", "only deliveries in this state", ["pending", "delivered", "failed"]),
+      },
+      examples: ["wh_… --state failed"],
+    }),
     redeliver: call(
       "redeliver",
-      "Deliver one event again, or the events of a time that did not arrive.",
+      ({ events, hasMore }) => `${events} events are delivered again.${hasMore ? " There are more: repeat the command." : ""}\n`,
       {
+        about: "Deliver one event again, or the events of a time that did not arrive.",
+        fields: {
+          ...OF_WEBHOOK,
+          eventId: option("--event <event_id>", "the event (this or --from is required)"),
+          from: option("--from <time>", "the time of the first event", time),
+          to: option("--to <time>", "the time before which the last event is (default: now)", time),
+        },
         check: ({ eventId, from }) => {
           if ((eventId === "") === (from === undefined))
             throw usageFailure("add either --event or --from; only one of them can be used");
         },
-        show: ({ events, hasMore }) =>
-          `${events} events are delivered again.${hasMore ? " There are more: repeat the command." : ""}\n`,
+        examples: [
+          "wh_… --event evt_… --reason 'ticket 4711'",
+          "wh_… --from 2030-01-31T08:00:00Z --to 2030-01-31T12:00:00Z --reason 'outage of the receiver'",
+        ],
       },
-      {
-        ...OF_WEBHOOK,
-        eventId: option("--event <event_id>", "the event (this or --from is required)"),
-        from: option("--from <time>", "the time of the first event", time),
-        to: option("--to <time>", "the time before which the last event is (default: now)", time),
-      },
-      "wh_… --event evt_… --reason 'ticket 4711'",
-      "wh_… --from 2030-01-31T08:00:00Z --to 2030-01-31T12:00:00Z --reason 'outage of the receiver'",
     ),
   },
 );
