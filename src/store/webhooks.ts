@@ -40,17 +40,14 @@ function cellOf(database: Cells, lane: Lane): FunctionCaller {
   return lane === LANE_COUNT ? database.home : database.at(lane);
 }
 
-type WebhookPlace = { readonly lane: Lane; readonly accountId: string; readonly id: string };
+/** Where a caller changes a webhook: a key and a member in their account, operators anywhere. */
+function placeOf({ actor: { accountId = "" } }: Action, id: string) {
+  return { lane: accountId === "" ? laneOf(id) : laneOfId(accountId), accountId, id };
+}
 
-/** Changes a webhook: keys and members change those of their account, operators all. Those of operators are copied to the other cells. */
-async function changeWebhook<Result>(
-  database: Cells,
-  { actor: { accountId = "" } }: Action,
-  id: string,
-  send: (place: WebhookPlace) => Promise<Result>,
-): Promise<Result> {
-  const lane = accountId === "" ? laneOf(id) : laneOfId(accountId);
-  const result = await send({ lane, accountId, id });
+/** Waits for a change in a lane. Webhooks of operators are then copied to the other cells. */
+async function copied<Result>(database: Cells, lane: Lane, change: Promise<Result>): Promise<Result> {
+  const result = await change;
   if (lane === LANE_COUNT) await database.share();
   return result;
 }
@@ -62,10 +59,9 @@ export async function createWebhook(
   accountId: string,
   webhook: Pick<WebhookRow, "id" | "url" | "description"> & { readonly types: readonly string[] },
 ): Promise<WebhookRow> {
+  const lane = laneOf(webhook.id);
   const values = { ...webhook, types: webhook.types.join(","), max: MAX_WEBHOOKS };
-  return await changeWebhook(database, action, webhook.id, (place) =>
-    sql.createWebhook(database, action, { ...values, ...place, accountId }),
-  );
+  return await copied(database, lane, sql.createWebhook(database, action, { ...values, lane, accountId }));
 }
 
 /** @param accountId empty for the webhooks of operators */
@@ -83,23 +79,26 @@ export async function getWebhook(database: Cells, accountId: string, id: string)
 }
 
 export async function updateWebhook(database: Cells, action: Action, id: string, changes: WebhookChanges): Promise<WebhookRow> {
-  const given = { changes: JSON.stringify(changes) };
-  const [row] = await changeWebhook(database, action, id, (place) => sql.updateWebhook(database, action, { ...place, ...given }));
+  const place = placeOf(action, id);
+  const change = sql.updateWebhook(database, action, { ...place, changes: JSON.stringify(changes) });
+  const [row] = await copied(database, place.lane, change);
   return row as WebhookRow;
 }
 
 export async function deleteWebhook(database: Cells, action: Action, id: string): Promise<void> {
-  await changeWebhook(database, action, id, (place) => sql.deleteWebhook(database, action, place));
+  const place = placeOf(action, id);
+  await copied(database, place.lane, sql.deleteWebhook(database, action, place));
 }
 
 export function rotateWebhook(database: Cells, action: Action, id: string, overlapSeconds: number): Promise<WebhookRow> {
-  return changeWebhook(database, action, id, (place) => sql.rotateWebhook(database, action, { ...place, overlapSeconds }));
+  const place = placeOf(action, id);
+  return copied(database, place.lane, sql.rotateWebhook(database, action, { ...place, overlapSeconds }));
 }
 
 export type WebhookToTest = sql.WebhookToTestRow;
 
 export async function webhookToTest(database: Cells, action: Action, id: string): Promise<WebhookToTest> {
-  const [row] = await changeWebhook(database, action, id, (place) => sql.webhookToTest(database, action, place));
+  const [row] = await sql.webhookToTest(database, action, placeOf(action, id));
   return row as WebhookToTest;
 }
 
