@@ -39,8 +39,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   copyDataFolder(cluster.path, folder.path);
   const embedded = await startEmbeddedPostgres({ dataDir: folder.path, maxConnections: MAX_CONNECTIONS, print });
   const sql = postgres({ ...loginTo(embedded), max: 1 });
-  // Nothing has to survive a power failure, and each new and each dropped database causes a checkpoint.
+  // Nothing has to survive a power failure. Each new and each dropped database causes a checkpoint, after which whole pages are logged.
   await sql`ALTER SYSTEM SET fsync = off`;
+  await sql`ALTER SYSTEM SET full_page_writes = off`;
   await sql`SELECT pg_reload_conf()`;
   await sql`CREATE DATABASE vx_template`;
   await migrate({ kind: "url", url: urlTo(embedded, "vx_template") });
