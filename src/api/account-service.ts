@@ -28,8 +28,9 @@ export const accountService = defineService(AccountService, {
   },
 });
 
-async function keyOf(database: Deps["database"], { key: { accountId, keyId } }: ApiCall): Promise<KeyRow | undefined> {
-  return keyId === "" ? undefined : await getKey(database, accountId, keyId);
+/** A member has none. */
+async function keyOf(database: Deps["database"], { actor, key }: ApiCall): Promise<KeyRow | undefined> {
+  return actor.kind === "member" ? undefined : await getKey(database, key.accountId, key.keyId);
 }
 
 async function viewOwnAccount(

@@ -36,7 +36,7 @@ export const eventService = defineService(EventService, {
     return { events, nextAfter: events.at(-1)?.id ?? request.after, hasMore: rows.length > size };
   },
   watchEvents: async function* ({ database, eventsDays, eventWatch }, request, call) {
-    const { accountId, keyId } = call.key;
+    const { accountId } = call.key;
     const types = eventTypesOf(request);
     const watcher = eventWatch.open(accountId, call.key, (error) => call.abort(error));
     try {
@@ -46,7 +46,7 @@ export const eventService = defineService(EventService, {
       for (;;) {
         const rows = await listEvents(database, accountId, types, { after: position }, WATCHED_AT_ONCE);
         // A key is watched with the events; the session of a member is not.
-        if (keyId === "") await call.recheck();
+        if (call.actor.kind === "member") await call.recheck();
         for (const row of rows) {
           watcher.check();
           yield { event: viewEvent(row) };
