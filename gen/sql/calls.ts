@@ -4,6 +4,56 @@ import { LANE_COUNT } from "../../src/domain/lane.ts";
 import { type Action, type ChangedCells, change } from "../../src/store/action.ts";
 import type { FunctionCaller } from "../../src/store/driver/cells.ts";
 
+export type Plans = {
+  name: string;
+  rpm: number;
+  max_active_keys: number;
+  max_keys_created_per_hour: number;
+};
+
+export type AccountViews = {
+  lane: number;
+  id: string;
+  name: string;
+  plan: string;
+  balance_micros: bigint;
+  held_micros: bigint;
+  created_at: Date;
+  suspended_at: Date | null;
+  external_id: string;
+  email: string;
+  notes: string;
+  low_balance_micros: bigint | null;
+  owed_micros: bigint;
+  closed_at: Date | null;
+  has_grants: boolean;
+  day_micros: bigint;
+  month_micros: bigint;
+};
+
+export type FoundAccounts = {
+  term: string;
+  is_match: boolean;
+  was_found: boolean;
+  lane: number;
+  id: string;
+  name: string;
+  plan: string;
+  balance_micros: bigint;
+  held_micros: bigint;
+  created_at: Date;
+  suspended_at: Date | null;
+  external_id: string;
+  email: string;
+  notes: string;
+  low_balance_micros: bigint | null;
+  owed_micros: bigint;
+  closed_at: Date | null;
+  has_grants: boolean;
+  day_micros: bigint;
+  month_micros: bigint;
+};
+
 export type KeyView = {
   id: string;
   account_id: string;
@@ -15,6 +65,52 @@ export type KeyView = {
   visible_start: string;
   visible_end: string;
   created_at: Date;
+  revoked_at: Date | null;
+  expires_at: Date | null;
+  last_used_at: Date | null;
+  previous_expires_at: Date | null;
+  models: string | null;
+  limits: string | null;
+  allowed_cidrs: string | null;
+};
+
+export type FoundKeys = {
+  list: number;
+  sorted_name: string;
+  is_match: boolean;
+  account_name: string;
+  id: string;
+  account_id: string;
+  name: string;
+  plan: string;
+  scopes: number;
+  state: "active" | "revoked" | "expired";
+  rpm: number;
+  visible_start: string;
+  visible_end: string;
+  created_at: Date;
+  revoked_at: Date | null;
+  expires_at: Date | null;
+  last_used_at: Date | null;
+  previous_expires_at: Date | null;
+  models: string | null;
+  limits: string | null;
+  allowed_cidrs: string | null;
+};
+
+export type CreatedKeys = {
+  wait_seconds: number;
+  max_keys_created_per_hour: number;
+  id: string | null;
+  account_id: string | null;
+  name: string | null;
+  plan: string;
+  scopes: number | null;
+  state: "active" | "revoked" | "expired" | null;
+  rpm: number | null;
+  visible_start: string | null;
+  visible_end: string | null;
+  created_at: Date | null;
   revoked_at: Date | null;
   expires_at: Date | null;
   last_used_at: Date | null;
@@ -49,6 +145,76 @@ export type AccountPriceView = {
   discount: number | null;
   prices: string | null;
   effective_from: Date;
+};
+
+export type PricedLedger = {
+  lane: number;
+  account_id: string;
+  seq: bigint;
+  id: string;
+  month: number;
+  kind: "generation" | "credit" | "topup" | "refund" | "adjustment" | "expiry";
+  amount_micros: bigint;
+  balance_after_micros: bigint;
+  reason: string;
+  request_id: string;
+  key_id: string;
+  model: string;
+  price_version: number;
+  input: number;
+  cached_input: number;
+  cache_write: number;
+  output: number;
+  reasoning: number;
+  images: number;
+  image_tokens: number;
+  user_id: string;
+  trace_id: string;
+  created_at: Date;
+  hash_version: number;
+  hash: Buffer;
+  cache_write_1h: number;
+  price_tier: number;
+  price_list_version: number;
+  upstream: string;
+  upstream_cost_micros: bigint | null;
+  adjusted_id: string;
+  input_price: bigint | null;
+  cached_input_price: bigint | null;
+  cache_write_price: bigint | null;
+  cache_write_1h_price: bigint | null;
+  output_price: bigint | null;
+  reasoning_price: bigint | null;
+  image_price: bigint | null;
+  request_price: bigint | null;
+  user_name: string;
+};
+
+export type Topups = {
+  lane: number;
+  id: string;
+  account_id: string;
+  state: "pending" | "paid" | "failed" | "expired" | "refunded" | "disputed";
+  amount_micros: bigint;
+  currency: string;
+  return_url: string;
+  has_default_url: boolean;
+  idempotency_key: string | null;
+  created_at: Date;
+  version: bigint;
+  page_id: string | null;
+  page_url: string;
+  payment_id: string | null;
+  paid_at: Date | null;
+  entry_id: string | null;
+  receipt_url: string;
+  refunded_micros: bigint;
+  disputed_micros: bigint;
+  problem: string;
+  next_poll_at: Date | null;
+  is_automatic: boolean;
+  failure: string;
+  invoice_url: string;
 };
 
 export type AutoTopupView = {
@@ -130,40 +296,6 @@ export type OperatorView = {
   identity_bound: boolean;
 };
 
-export type Plans = {
-  name: string;
-  rpm: number;
-  max_active_keys: number;
-  max_keys_created_per_hour: number;
-};
-
-export type Topups = {
-  lane: number;
-  id: string;
-  account_id: string;
-  state: "pending" | "paid" | "failed" | "expired" | "refunded" | "disputed";
-  amount_micros: bigint;
-  currency: string;
-  return_url: string;
-  has_default_url: boolean;
-  idempotency_key: string | null;
-  created_at: Date;
-  version: bigint;
-  page_id: string | null;
-  page_url: string;
-  payment_id: string | null;
-  paid_at: Date | null;
-  entry_id: string | null;
-  receipt_url: string;
-  refunded_micros: bigint;
-  disputed_micros: bigint;
-  problem: string;
-  next_poll_at: Date | null;
-  is_automatic: boolean;
-  failure: string;
-  invoice_url: string;
-};
-
 export type SignUpInvitations = {
   id: string;
   fingerprint: Buffer;
@@ -184,69 +316,6 @@ export type Invitations = {
   created_by: string;
   created_at: Date;
   expires_at: Date;
-};
-
-export type AccountViews = {
-  lane: number;
-  id: string;
-  name: string;
-  plan: string;
-  balance_micros: bigint;
-  held_micros: bigint;
-  created_at: Date;
-  suspended_at: Date | null;
-  external_id: string;
-  email: string;
-  notes: string;
-  low_balance_micros: bigint | null;
-  owed_micros: bigint;
-  closed_at: Date | null;
-  has_grants: boolean;
-  day_micros: bigint;
-  month_micros: bigint;
-};
-
-export type PricedLedger = {
-  lane: number;
-  account_id: string;
-  seq: bigint;
-  id: string;
-  month: number;
-  kind: "generation" | "credit" | "topup" | "refund" | "adjustment" | "expiry";
-  amount_micros: bigint;
-  balance_after_micros: bigint;
-  reason: string;
-  request_id: string;
-  key_id: string;
-  model: string;
-  price_version: number;
-  input: number;
-  cached_input: number;
-  cache_write: number;
-  output: number;
-  reasoning: number;
-  images: number;
-  image_tokens: number;
-  user_id: string;
-  trace_id: string;
-  created_at: Date;
-  hash_version: number;
-  hash: Buffer;
-  cache_write_1h: number;
-  price_tier: number;
-  price_list_version: number;
-  upstream: string;
-  upstream_cost_micros: bigint | null;
-  adjusted_id: string;
-  input_price: bigint | null;
-  cached_input_price: bigint | null;
-  cache_write_price: bigint | null;
-  cache_write_1h_price: bigint | null;
-  output_price: bigint | null;
-  reasoning_price: bigint | null;
-  image_price: bigint | null;
-  request_price: bigint | null;
-  user_name: string;
 };
 
 export type AcceptInvitationRow = {
@@ -709,28 +778,6 @@ export async function createInvitation(cells: ChangedCells, action: Action, p: {
   return await change<Invitations>(cells, p.lane, action, "create_invitation", p.lane, p.accountId, p.id, p.fingerprint, p.role, p.email);
 }
 
-export type CreateKeyRow = {
-  wait_seconds: number;
-  max_keys_created_per_hour: number;
-  id: string | null;
-  account_id: string | null;
-  name: string | null;
-  plan: string;
-  scopes: number | null;
-  state: "active" | "revoked" | "expired" | null;
-  rpm: number | null;
-  visible_start: string | null;
-  visible_end: string | null;
-  created_at: Date | null;
-  revoked_at: Date | null;
-  expires_at: Date | null;
-  last_used_at: Date | null;
-  previous_expires_at: Date | null;
-  models: string | null;
-  limits: string | null;
-  allowed_cidrs: string | null;
-};
-
 export async function createKey(cells: ChangedCells, action: Action, p: {
   lane: number;
   accountId: string;
@@ -748,8 +795,8 @@ export async function createKey(cells: ChangedCells, action: Action, p: {
   limits?: string | null | undefined;
   allowedCidrs?: string | null | undefined;
   isPlayground?: boolean | undefined;
-}): Promise<CreateKeyRow[]> {
-  return await change<CreateKeyRow>(cells, p.lane, action, "create_key", p.lane, p.accountId, p.id, p.fingerprint, p.name, p.plan, p.scopes, p.defaultScopes, p.rateLimitRpm ?? null, p.expiresAt ?? null, p.visibleStart, p.visibleEnd, p.models ?? null, p.limits ?? null, p.allowedCidrs ?? null, p.isPlayground ?? false);
+}): Promise<CreatedKeys[]> {
+  return await change<CreatedKeys>(cells, p.lane, action, "create_key", p.lane, p.accountId, p.id, p.fingerprint, p.name, p.plan, p.scopes, p.defaultScopes, p.rateLimitRpm ?? null, p.expiresAt ?? null, p.visibleStart, p.visibleEnd, p.models ?? null, p.limits ?? null, p.allowedCidrs ?? null, p.isPlayground ?? false);
 }
 
 export type CreateLedgerPartitionsRow = {
@@ -1843,60 +1890,15 @@ export async function schemaVersion(cell: FunctionCaller): Promise<SchemaVersion
   return await cell.call<SchemaVersionRow>("schema_version");
 }
 
-export type SearchAccountsRow = {
-  term: string;
-  was_found: boolean;
-  id: string;
-  name: string;
-  plan: string;
-  balance_micros: bigint;
-  held_micros: bigint;
-  created_at: Date;
-  suspended_at: Date | null;
-  external_id: string;
-  email: string;
-  notes: string;
-  low_balance_micros: bigint | null;
-  owed_micros: bigint;
-  closed_at: Date | null;
-  has_grants: boolean;
-  day_micros: bigint;
-  month_micros: bigint;
-};
-
 export async function searchAccounts(cell: FunctionCaller, p: {
   field: string;
   search: string;
   after: string;
   afterId: string;
   limit: number;
-}): Promise<SearchAccountsRow[]> {
-  return await cell.call<SearchAccountsRow>("search_accounts", p.field, p.search, p.after, p.afterId, p.limit);
+}): Promise<FoundAccounts[]> {
+  return await cell.call<FoundAccounts>("search_accounts", p.field, p.search, p.after, p.afterId, p.limit);
 }
-
-export type SearchKeyNamesRow = {
-  list: number;
-  sorted_name: string;
-  is_match: boolean;
-  account_name: string;
-  id: string;
-  account_id: string;
-  name: string;
-  plan: string;
-  scopes: number;
-  state: "active" | "revoked" | "expired";
-  rpm: number;
-  visible_start: string;
-  visible_end: string;
-  created_at: Date;
-  revoked_at: Date | null;
-  expires_at: Date | null;
-  last_used_at: Date | null;
-  previous_expires_at: Date | null;
-  models: string | null;
-  limits: string | null;
-  allowed_cidrs: string | null;
-};
 
 export async function searchKeyNames(cell: FunctionCaller, p: {
   search: string;
@@ -1904,32 +1906,9 @@ export async function searchKeyNames(cell: FunctionCaller, p: {
   afterId: string;
   rows: number;
   limit: number;
-}): Promise<SearchKeyNamesRow[]> {
-  return await cell.call<SearchKeyNamesRow>("search_key_names", p.search, p.after, p.afterId, p.rows, p.limit);
+}): Promise<FoundKeys[]> {
+  return await cell.call<FoundKeys>("search_key_names", p.search, p.after, p.afterId, p.rows, p.limit);
 }
-
-export type SearchKeysRow = {
-  list: number;
-  sorted_name: string;
-  account_name: string;
-  id: string;
-  account_id: string;
-  name: string;
-  plan: string;
-  scopes: number;
-  state: "active" | "revoked" | "expired";
-  rpm: number;
-  visible_start: string;
-  visible_end: string;
-  created_at: Date;
-  revoked_at: Date | null;
-  expires_at: Date | null;
-  last_used_at: Date | null;
-  previous_expires_at: Date | null;
-  models: string | null;
-  limits: string | null;
-  allowed_cidrs: string | null;
-};
 
 export async function searchKeys(cell: FunctionCaller, p: {
   id: string;
@@ -1938,31 +1917,9 @@ export async function searchKeys(cell: FunctionCaller, p: {
   name: string;
   after: string;
   limit: number;
-}): Promise<SearchKeysRow[]> {
-  return await cell.call<SearchKeysRow>("search_keys", p.id, p.start, p.end, p.name, p.after, p.limit);
+}): Promise<FoundKeys[]> {
+  return await cell.call<FoundKeys>("search_keys", p.id, p.start, p.end, p.name, p.after, p.limit);
 }
-
-export type SearchNamesRow = {
-  term: string;
-  is_match: boolean;
-  was_found: boolean;
-  id: string;
-  name: string;
-  plan: string;
-  balance_micros: bigint;
-  held_micros: bigint;
-  created_at: Date;
-  suspended_at: Date | null;
-  external_id: string;
-  email: string;
-  notes: string;
-  low_balance_micros: bigint | null;
-  owed_micros: bigint;
-  closed_at: Date | null;
-  has_grants: boolean;
-  day_micros: bigint;
-  month_micros: bigint;
-};
 
 export async function searchNames(cell: FunctionCaller, p: {
   search: string;
@@ -1970,8 +1927,8 @@ export async function searchNames(cell: FunctionCaller, p: {
   afterId: string;
   rows: number;
   limit: number;
-}): Promise<SearchNamesRow[]> {
-  return await cell.call<SearchNamesRow>("search_names", p.search, p.after, p.afterId, p.rows, p.limit);
+}): Promise<FoundAccounts[]> {
+  return await cell.call<FoundAccounts>("search_names", p.search, p.after, p.afterId, p.rows, p.limit);
 }
 
 export type SecondsOfClockRow = {
@@ -2119,27 +2076,6 @@ export async function signInPerson(cell: FunctionCaller, p: {
   return await cell.call<SignInPersonRow>("sign_in_person", p.issuer, p.subject, p.email, p.newId, p.sessionId, p.fingerprint, p.userAgent, p.address);
 }
 
-export type SortAccountsRow = {
-  term: string;
-  lane: number;
-  id: string;
-  name: string;
-  plan: string;
-  balance_micros: bigint;
-  held_micros: bigint;
-  created_at: Date;
-  suspended_at: Date | null;
-  external_id: string;
-  email: string;
-  notes: string;
-  low_balance_micros: bigint | null;
-  owed_micros: bigint;
-  closed_at: Date | null;
-  has_grants: boolean;
-  day_micros: bigint;
-  month_micros: bigint;
-};
-
 export async function sortAccounts(cell: FunctionCaller, p: {
   sort: string;
   state: string;
@@ -2147,8 +2083,8 @@ export async function sortAccounts(cell: FunctionCaller, p: {
   after: string;
   afterId: string;
   limit: number;
-}): Promise<SortAccountsRow[]> {
-  return await cell.call<SortAccountsRow>("sort_accounts", p.sort, p.state, p.below ?? null, p.after, p.afterId, p.limit);
+}): Promise<FoundAccounts[]> {
+  return await cell.call<FoundAccounts>("sort_accounts", p.sort, p.state, p.below ?? null, p.after, p.afterId, p.limit);
 }
 
 export type StoreAttemptsRow = {
@@ -2237,35 +2173,13 @@ export async function unlinkPerson(cell: FunctionCaller, p: {
   await cell.call("unlink_person", p.personId, p.accountId, p.linkId, p.isClosed);
 }
 
-export type UnusedKeysRow = {
-  is_match: boolean;
-  account_name: string;
-  id: string;
-  account_id: string;
-  name: string;
-  plan: string;
-  scopes: number;
-  state: "active" | "revoked" | "expired";
-  rpm: number;
-  visible_start: string;
-  visible_end: string;
-  created_at: Date;
-  revoked_at: Date | null;
-  expires_at: Date | null;
-  last_used_at: Date | null;
-  previous_expires_at: Date | null;
-  models: string | null;
-  limits: string | null;
-  allowed_cidrs: string | null;
-};
-
 export async function unusedKeys(cell: FunctionCaller, p: {
   days: number;
   after: string;
   rows: number;
   limit: number;
-}): Promise<UnusedKeysRow[]> {
-  return await cell.call<UnusedKeysRow>("unused_keys", p.days, p.after, p.rows, p.limit);
+}): Promise<FoundKeys[]> {
+  return await cell.call<FoundKeys>("unused_keys", p.days, p.after, p.rows, p.limit);
 }
 
 export async function updateAccount(cells: ChangedCells, action: Action, p: {

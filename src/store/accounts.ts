@@ -108,7 +108,7 @@ export async function sortAccounts(database: Cells, { sort, state, belowMicros }
   const direction = isName || sort === "lowest_balance" ? 1 : -1;
   const compareTerms = (one: string, other: string) =>
     isName || sort === "newest" ? compareBytes(one, other) : Number(BigInt(one) - BigInt(other));
-  const rows = await mergeCells<sql.SortAccountsRow>(database, page.size + 1, {
+  const rows = await mergeCells<sql.FoundAccounts>(database, page.size + 1, {
     read: (cell, last, limit) => {
       const after = last ?? { term, id };
       return sql.sortAccounts(cell, { sort, state, below: belowMicros, after: after.term, afterId: after.id, limit });
@@ -236,7 +236,7 @@ export async function createFirstAccount(
  */
 const FIELDS = ["external_id", "email", "name", "part"] as const;
 
-type FoundRow = sql.SearchAccountsRow;
+type FoundRow = sql.FoundAccounts;
 
 /**
  * A page of the accounts whose id is the text, or the id of something that belongs to them, whose external id, e-mail address or
@@ -245,7 +245,7 @@ type FoundRow = sql.SearchAccountsRow;
 export async function searchAccounts(database: Cells, text: string, page: Page, pieces = NAME_PIECES) {
   const [first = 0, afterTerm = "", afterId = ""] = splitPosition(page, 2) ?? [];
   const limit = page.size + 1;
-  const rows: (Omit<FoundRow, "was_found"> & { field: number })[] = [];
+  const rows: (Omit<FoundRow, "is_match" | "was_found"> & { field: number })[] = [];
   if (page.after === "") {
     const id = isGenerationId(text) ? entryIdOf(text) : text;
     const lane = laneOfId(id);
@@ -261,7 +261,7 @@ export async function searchAccounts(database: Cells, text: string, page: Page, 
       read: (cell, last, count) => {
         const after = last ?? { term, id };
         return name === "part"
-          ? readNameParts<sql.SearchNamesRow, typeof after>(after, count, pieces, (start, read, missing) =>
+          ? readNameParts<FoundRow, typeof after>(after, count, pieces, (start, read, missing) =>
               sql.searchNames(cell, { search: text, after: start.term, afterId: start.id, rows: read, limit: missing }),
             )
           : sql.searchAccounts(cell, { field: name, search: text, after: after.term, afterId: after.id, limit: count });

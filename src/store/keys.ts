@@ -77,7 +77,7 @@ export async function listKeys(database: Cells, accountId: string, page: Page, w
 }
 
 /** A key with the name of its account, and its place in the results of a search. */
-type FoundKeyRow = sql.SearchKeysRow;
+type FoundKeyRow = sql.FoundKeys;
 
 /** The list of the keys whose name contains the text after its start. Those before it have an index. */
 const PARTS = 3;
@@ -102,7 +102,7 @@ export async function searchKeys(database: Cells, query: KeyQuery, page: Page, p
   if (name !== "" && found.length < limit) {
     const first = list < PARTS ? { sorted_name: "", id: "" } : { sorted_name: afterName, id: afterId };
     const read = (cell: FunctionCaller, last: FoundKeyRow | undefined, count: number) =>
-      readNameParts<sql.SearchKeyNamesRow, typeof first>(last ?? first, count, pieces, (after, rows, missing) =>
+      readNameParts<FoundKeyRow, typeof first>(last ?? first, count, pieces, (after, rows, missing) =>
         sql.searchKeyNames(cell, { search: name, after: after.sorted_name, afterId: after.id, rows, limit: missing }),
       );
     found.push(...(await mergeCells(database, limit - found.length, { ...order, read })));
@@ -116,9 +116,9 @@ export async function searchKeys(database: Cells, query: KeyQuery, page: Page, p
 /** A page of the active keys of all accounts that are older than some days and were not used for so long, the oldest first. */
 export async function listUnusedKeys(database: Cells, days: number, page: Page, pieces = NAME_PIECES) {
   const [, id = ""] = splitPosition(page, 1) ?? [];
-  const rows = await mergeCells<sql.UnusedKeysRow>(database, page.size + 1, {
+  const rows = await mergeCells<FoundKeyRow>(database, page.size + 1, {
     read: (cell, last, count) =>
-      readNameParts<sql.UnusedKeysRow, { id: string }>(last ?? { id }, count, pieces, (after, max, missing) =>
+      readNameParts<FoundKeyRow, { id: string }>(last ?? { id }, count, pieces, (after, max, missing) =>
         sql.unusedKeys(cell, { days, after: after.id, rows: max, limit: missing }),
       ),
     compare: (one, other) => compareBytes(one.id, other.id),

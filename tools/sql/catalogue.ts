@@ -54,7 +54,8 @@ const TYPES = `
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
   ) AS columns
   FROM pg_class c
-  WHERE c.relnamespace = current_schema::regnamespace AND c.relkind IN ('c', 'r', 'p', 'v') AND NOT c.relispartition`;
+  WHERE c.relnamespace = current_schema::regnamespace AND c.relkind IN ('c', 'r', 'p', 'v') AND NOT c.relispartition
+  ORDER BY c.oid`;
 
 const FUNCTIONS = `
   SELECT p.proname AS name, p.proretset AS "isSet", p.prosrc ~ '\\mprove\\(p_caller\\M' AS proves,
@@ -70,7 +71,8 @@ const FUNCTIONS = `
 
 /** Reads the schema that the search path of the session begins with. */
 export async function readCatalogue(sql: Pick<postgres.Sql, "unsafe">, files: readonly SqlFile[]) {
-  const types = (await sql.unsafe<TypeRow[]>(TYPES)).map(typeOf);
+  const types: SqlType[] = [];
+  for (const row of await sql.unsafe<TypeRow[]>(TYPES)) types.push(typeOf(row, types));
   const texts = new Map(files.map(({ name, sql: text }) => [name, text]));
   const rows = await sql.unsafe<FunctionRow[]>(FUNCTIONS);
   const functions = rows.map((row) => {
@@ -82,9 +84,9 @@ export async function readCatalogue(sql: Pick<postgres.Sql, "unsafe">, files: re
 }
 
 /** A table says by NOT NULL which of its columns can be null. */
-function typeOf({ name, comment, columns }: TypeRow): SqlType {
+function typeOf({ name, comment, columns }: TypeRow, earlier: readonly SqlType[]): SqlType {
   const names = columns.map((column) => column.name);
-  const rules = rulesOf(name, comment ?? "", names, []);
+  const rules = rulesOf(name, comment ?? "", names, earlier);
   const isTable = columns.some(({ isNotNull }) => isNotNull);
   const withNulls = (value: SqlValue, isNullable: boolean) => (isTable ? { ...value, isNullable } : value);
   return { name, columns: columns.map((column) => withNulls(sqlValue(column, rules.get(column.name)), !column.isNotNull)) };

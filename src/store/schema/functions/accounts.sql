@@ -172,14 +172,10 @@ $$;
 -- The accounts with a state, or all if it is empty, in an order: newest, name, lowest_balance, highest_balance (below an amount unless
 -- it is NULL), spent_today or spent_month, which have only accounts that spent something. Those after (p_after, p_after_id) in this
 -- order, at most p_limit; an empty p_after_id means from the start. The last four orders are those of the figures.
--- null: account_views.*, p_below
+-- null: p_below
 CREATE OR REPLACE FUNCTION sort_accounts(
   p_sort text, p_state text, p_below bigint, p_after text, p_after_id text, p_limit integer
-) RETURNS TABLE (
-    term text, lane smallint, id text, name text, plan text, balance_micros bigint, held_micros bigint, created_at timestamptz,
-    suspended_at timestamptz, external_id text, email text, notes text, low_balance_micros bigint, owed_micros bigint,
-    closed_at timestamptz, has_grants boolean, day_micros bigint, month_micros bigint
-  )
+) RETURNS SETOF found_accounts
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -209,7 +205,7 @@ BEGIN
       WHEN p_sort = 'newest' THEN '$3' WHEN p_sort = 'name' THEN '($2, $3)' ELSE '($2::bigint, $3)' END);
   END IF;
   RETURN QUERY EXECUTE format($query$
-    SELECT f.term::text, a.*
+    SELECT f.term::text, true, false, a.*
     FROM (
       SELECT o.* FROM unnest($1) s (state)
       CROSS JOIN LATERAL (
@@ -271,14 +267,8 @@ $$;
 -- The accounts of which a field starts with a text, in upper or lower case: those after (p_after, p_after_id) in the order of
 -- the field and the id, at most p_limit; an empty p_after_id means from the start. p_field is external_id, email or name.
 -- was_found: the text is the id of the account, or starts a field that is searched before this one.
--- null: account_views.*
 CREATE OR REPLACE FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer)
-  RETURNS TABLE (
-    term text, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint,
-    created_at timestamptz, suspended_at timestamptz, external_id text, email text, notes text,
-    low_balance_micros bigint, owed_micros bigint, closed_at timestamptz, has_grants boolean, day_micros bigint,
-    month_micros bigint
-  )
+  RETURNS SETOF found_accounts
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
@@ -307,10 +297,8 @@ BEGIN
     -- The texts that start with the search follow each other, so the first other text ends them.
     SELECT f.*, row_number() OVER () AS number FROM found f WHERE starts_with(f.term, v_search)
   )
-  SELECT p.term::text, a.id = p_search OR (p_field <> 'external_id' AND starts_with(lower(a.external_id), v_search))
-           OR (p_field = 'name' AND starts_with(lower(a.email), v_search)),
-         a.id, a.name, a.plan, a.balance_micros, a.held_micros, a.created_at, a.suspended_at, a.external_id, a.email, a.notes,
-         a.low_balance_micros, a.owed_micros, a.closed_at, a.has_grants, a.day_micros, a.month_micros
+  SELECT p.term::text, true, a.id = p_search OR (p_field <> 'external_id' AND starts_with(lower(a.external_id), v_search))
+           OR (p_field = 'name' AND starts_with(lower(a.email), v_search)), a.*
   FROM page p JOIN account_views a ON a.lane = p.lane AND a.id = p.account_id ORDER BY p.number;
 END
 $$;
@@ -319,14 +307,8 @@ $$;
 -- of the name and the id, at most p_limit, among the next p_rows accounts in this order. If it reads so many, the last one is
 -- returned too, with is_match = false if it does not match, so that the caller can continue after it. was_found: as in
 -- search_accounts, with the e-mail address.
--- null: account_views.*
 CREATE OR REPLACE FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer)
-  RETURNS TABLE (
-    term text, is_match boolean, was_found boolean, id text, name text, plan text, balance_micros bigint, held_micros bigint,
-    created_at timestamptz, suspended_at timestamptz, external_id text, email text, notes text,
-    low_balance_micros bigint, owed_micros bigint, closed_at timestamptz, has_grants boolean, day_micros bigint,
-    month_micros bigint
-  )
+  RETURNS SETOF found_accounts
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
@@ -347,9 +329,7 @@ BEGIN
     ) r WHERE strpos(r.term, v_search) > 1 OR r.number = p_rows LIMIT p_limit
   )
   SELECT p.term::text, p.is_match, a.id = p_search OR starts_with(lower(a.external_id), v_search) IS TRUE
-           OR starts_with(lower(a.email), v_search) IS TRUE,
-         a.id, a.name, a.plan, a.balance_micros, a.held_micros, a.created_at, a.suspended_at, a.external_id, a.email, a.notes,
-         a.low_balance_micros, a.owed_micros, a.closed_at, a.has_grants, a.day_micros, a.month_micros
+           OR starts_with(lower(a.email), v_search) IS TRUE, a.*
   FROM page p JOIN account_views a ON a.lane = p.lane AND a.id = p.account_id ORDER BY p.number;
 END
 $$;

@@ -5,19 +5,13 @@
 -- has the plan of the account and at most its limit, and scopes that the role covers. Only an operator chooses the plan (by default the
 -- account's) and may exceed its limit. A member has at most one key of the playground: a repetition renews it. Returns the key, or how
 -- many seconds the account must wait before its keys and members can create another.
--- null: key_view.*, id, account_id, name, scopes, state, rpm, visible_start, visible_end, created_at, p_rate_limit_rpm, p_expires_at
+-- null: p_rate_limit_rpm, p_expires_at
 CREATE OR REPLACE FUNCTION create_key(
   p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint,
   p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamptz, p_visible_start text, p_visible_end text,
   p_models text DEFAULT NULL, p_limits text DEFAULT NULL, p_allowed_cidrs text DEFAULT NULL,
   p_is_playground boolean DEFAULT false
-) RETURNS TABLE (
-    wait_seconds integer, max_keys_created_per_hour integer, id text, account_id text, name text, plan text,
-    scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamptz,
-    revoked_at timestamptz, expires_at timestamptz, last_used_at timestamptz,
-    previous_expires_at timestamptz, models text, limits text,
-    allowed_cidrs text
-  )
+) RETURNS SETOF created_keys
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -29,6 +23,7 @@ DECLARE
   v_cidrs constant cidr[] := string_to_array(p_allowed_cidrs, ',');
   v_scopes smallint := CASE p_scopes WHEN 0 THEN p_default_scopes ELSE p_scopes END;
   v_id text;
+  v_result created_keys;
 BEGIN
   IF v_parent.id IS NOT NULL THEN
     IF cardinality(v_parent.ancestors) >= 7 THEN
@@ -51,11 +46,11 @@ BEGIN
   END IF;
   IF v_id IS NULL THEN
     IF NOT v_is_operator THEN
-      wait_seconds := count_key_creation(p_lane, v_account.id, v_plan.max_keys_created_per_hour);
-      IF wait_seconds > 0 THEN
-        max_keys_created_per_hour := v_plan.max_keys_created_per_hour;
-        plan := v_plan.name;
-        RETURN NEXT;
+      v_result.wait_seconds := count_key_creation(p_lane, v_account.id, v_plan.max_keys_created_per_hour);
+      IF v_result.wait_seconds > 0 THEN
+        v_result.max_keys_created_per_hour := v_plan.max_keys_created_per_hour;
+        v_result.plan := v_plan.name;
+        RETURN NEXT v_result;
         RETURN;
       END IF;
     END IF;
@@ -347,16 +342,9 @@ $$;
 -- all), those whose name starts with the text, or all if every text is empty. Keys of the same visible characters and
 -- all keys are newest first; keys found by their name follow, in its order. p_after is the position of the last key of
 -- the previous page, as JSON: list, sorted name and id; 0 is the list of the first page.
--- null: key_view.*
 CREATE OR REPLACE FUNCTION search_keys(
   p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer
-) RETURNS TABLE (
-    list integer, sorted_name text, account_name text, id text, account_id text, name text, plan text, scopes smallint, state text,
-    rpm integer, visible_start text, visible_end text, created_at timestamptz, revoked_at timestamptz,
-    expires_at timestamptz, last_used_at timestamptz,
-    previous_expires_at timestamptz, models text, limits text,
-    allowed_cidrs text
-  )
+) RETURNS SETOF found_keys
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
@@ -394,7 +382,7 @@ BEGIN
   ), page AS MATERIALIZED (
     SELECT f.*, row_number() OVER () AS number FROM found f LIMIT p_limit
   )
-  SELECT p.list, p.sorted_name::text, a.name, v.*
+  SELECT p.list, p.sorted_name::text, true, a.name, v.*
   FROM page p
   CROSS JOIN LATERAL keys_by_id(p.lane, ARRAY[p.id]) v
   JOIN accounts a ON a.lane = p.lane AND a.id = v.account_id
@@ -405,15 +393,8 @@ $$;
 -- The keys of all accounts whose name contains a text after its start, in upper or lower case: those after (p_after, p_after_id) in
 -- the order of the name and the id, at most p_limit, among the next p_rows keys in this order. If it reads so many, the last one is
 -- returned too, with is_match = false if it does not match, so that the caller can continue after it.
--- null: key_view.*
 CREATE OR REPLACE FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer)
-  RETURNS TABLE (
-    list integer, sorted_name text, is_match boolean, account_name text, id text, account_id text, name text, plan text,
-    scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamptz,
-    revoked_at timestamptz, expires_at timestamptz, last_used_at timestamptz,
-    previous_expires_at timestamptz, models text, limits text,
-    allowed_cidrs text
-  )
+  RETURNS SETOF found_keys
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
@@ -443,15 +424,8 @@ $$;
 -- The active keys that are older than p_days and were not used for so long, the oldest first: those after p_after, at most p_limit, among
 -- the next p_rows keys. If it reads so many, the last one is returned too, with is_match = false if it does not match, so that the
 -- caller can continue after it.
--- null: key_view.*
 CREATE OR REPLACE FUNCTION unused_keys(p_days integer, p_after text, p_rows integer, p_limit integer)
-  RETURNS TABLE (
-    is_match boolean, account_name text, id text, account_id text, name text, plan text,
-    scopes smallint, state text, rpm integer, visible_start text, visible_end text, created_at timestamptz,
-    revoked_at timestamptz, expires_at timestamptz, last_used_at timestamptz,
-    previous_expires_at timestamptz, models text, limits text,
-    allowed_cidrs text
-  )
+  RETURNS SETOF found_keys
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
@@ -473,7 +447,7 @@ BEGIN
       LEFT JOIN key_minutes w ON w.lane = n.lane AND w.key_id = n.id
     ) r WHERE r.is_match OR r.number = p_rows LIMIT p_limit
   )
-  SELECT p.is_match, a.name, v.*
+  SELECT 0, '', p.is_match, a.name, v.*
   FROM page p
   CROSS JOIN LATERAL keys_by_id(p.lane, ARRAY[p.id]) v
   JOIN accounts a ON a.lane = p.lane AND a.id = v.account_id

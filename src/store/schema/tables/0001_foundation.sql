@@ -157,6 +157,9 @@ CREATE VIEW account_views AS
   LEFT JOIN account_figures f ON f.lane = a.lane AND f.account_id = a.id
   CROSS JOIN LATERAL day_and_month(now()) t;
 COMMENT ON VIEW account_views IS 'null: suspended_at, low_balance_micros, closed_at';
+-- An account as lists and searches return it: its place there, whether it matches, and whether an earlier search has found it.
+CREATE VIEW found_accounts AS SELECT '' AS term, true AS is_match, false AS was_found, a.* FROM account_views a;
+COMMENT ON VIEW found_accounts IS 'null: account_views.*';
 
 CREATE TABLE keys (
   lane smallint NOT NULL,
@@ -224,6 +227,14 @@ CREATE TYPE key_view AS (
 );
 COMMENT ON TYPE key_view IS 'null: revoked_at, expires_at, last_used_at, previous_expires_at, models, limits, allowed_cidrs
 state: active | revoked | expired';
+-- A key as a search returns it: the list in which it was found, its place there, whether it matches, and the name of its account.
+CREATE VIEW found_keys AS
+  SELECT 0 AS list, '' AS sorted_name, true AS is_match, '' AS account_name, (NULL::key_view).*;
+COMMENT ON VIEW found_keys IS 'null: key_view.*';
+-- A key as create returns it; without the key if the account has to wait.
+CREATE VIEW created_keys AS SELECT 0 AS wait_seconds, 0 AS max_keys_created_per_hour, (NULL::key_view).*;
+COMMENT ON VIEW created_keys IS 'null: key_view.*
+null: id, account_id, name, scopes, state, rpm, visible_start, visible_end, created_at';
 
 -- The secret that a key had before its last rotation. It works until it expires.
 CREATE TABLE previous_secrets (
