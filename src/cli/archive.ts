@@ -1,8 +1,5 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
-import { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
-import { viewReport } from "../api/run-audit.ts";
 import { auditDatabases } from "../app/audit-embedded.ts";
 import { openEmbeddedDatabase } from "../app/prepare-database.ts";
 import { type Archive, ArchiveError, type LedgerPlace } from "../archive/archive-database.ts";
@@ -10,12 +7,12 @@ import { type ArchiveProgress, archiveLedger } from "../archive/archive-ledger.t
 import { type ArchivesReport, auditArchives } from "../archive/audit-archives.ts";
 import { monthText, parseMonth } from "../domain/periods.ts";
 import type { Engine } from "../store/driver/endpoints.ts";
-import { auditText, requireConsistent, showAudit } from "./audit-report.ts";
+import { showAudit, showWithAudit } from "./audit-report.ts";
 import { explained } from "./embedded-command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printError, printOut, visible } from "./output.ts";
 import { argument, JSON_RESULT, option, type Values } from "./parameters.ts";
-import { type Column, formatTable, jsonLine } from "./print.ts";
+import { type Column, formatTable } from "./print.ts";
 import { command } from "./row.ts";
 import { readCellSettings, readSettings } from "./target.ts";
 
@@ -146,13 +143,7 @@ async function openOwnedLedgers(folder: string): Promise<OwnedLedgers> {
   const close = async () => undefined;
   if (cellsFile !== undefined) {
     const cells = await readCellSettings();
-    const all = cells.map(({ name, address, schema, engine }) => ({
-      address,
-      schema,
-      engine,
-      cell: name,
-      folder: join(folder, name),
-    }));
+    const all = cells.map(({ name, ...cell }) => ({ ...cell, cell: name, folder: join(folder, name) }));
     return { all, close };
   }
   const only = { schema: "vx", engine: "postgresql", cell: undefined, folder } as const;
@@ -188,12 +179,7 @@ export async function auditWithArchives(folder: string, isJson: boolean): Promis
       await ledgers.close();
     }
   });
-  const response = create(AuditResponseSchema, viewReport(audit));
   const { archives: files, entries } = archives;
-  await printOut(
-    isJson
-      ? `{"archives":{"files":${files},"entries":${entries}},"audit":${jsonLine(AuditResponseSchema, response).trim()}}\n`
-      : `${auditText(response)}\n${entries} archived entries in ${files} files\n`,
-  );
-  requireConsistent(response);
+  const text = `\n${entries} archived entries in ${files} files\n`;
+  await showWithAudit(isJson, { archives: { files, entries } }, audit, text);
 }

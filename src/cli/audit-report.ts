@@ -2,10 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { AuditFindingSchema, type AuditResponse, AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { viewReport } from "../api/run-audit.ts";
 import { auditEmbeddedDatabase } from "../app/audit-embedded.ts";
-import type { AuditProgress } from "../store/audit.ts";
+import type { AuditProgress, AuditReport } from "../store/audit.ts";
 import { createLog } from "../telemetry/log.ts";
 import { CommandFailure } from "./failure.ts";
-import { createProgress, type Progress, printError, printOut, visible } from "./output.ts";
+import { type Progress, printError, printOut, visible } from "./output.ts";
 import { columnsOf, formatTable, jsonLine } from "./print.ts";
 import { readSettings } from "./target.ts";
 
@@ -34,29 +34,20 @@ export function showAudit(progress: Progress, { partsDone, parts, entries }: Aud
 }
 
 /** Audits the embedded database while no server runs. */
-export async function auditStopped(signal: AbortSignal): Promise<AuditResponse> {
-  const progress = createProgress();
-  try {
-    const report = await auditEmbeddedDatabase({
-      config: readSettings(["VX_DATA_DIR"]),
-      log: createLog("error"),
-      signal,
-      print: (line) => void printError(visible(line)),
-      onProgress: (step) => showAudit(progress, step),
-    });
-    return create(AuditResponseSchema, viewReport(report));
-  } finally {
-    progress.clear();
-  }
+export function auditStopped(signal: AbortSignal, progress: Progress): Promise<AuditReport> {
+  return auditEmbeddedDatabase({
+    config: readSettings(["VX_DATA_DIR"]),
+    log: createLog("error"),
+    signal,
+    print: (line) => void printError(visible(line)),
+    onProgress: (step) => showAudit(progress, step),
+  });
 }
 
-/** Prints the result of a command and of its audit; fails if the audit found differences. */
-export async function showWithAudit(
-  isJson: boolean,
-  result: Readonly<Record<string, string>>,
-  audit: AuditResponse,
-): Promise<void> {
-  const json = `{${JSON.stringify(result).slice(1, -1)},"audit":${jsonLine(AuditResponseSchema, audit).trim()}}\n`;
-  await printOut(isJson ? json : auditText(audit));
-  requireConsistent(audit);
+/** Prints the result of a command and of its audit, and with the latter `more` text; fails if the audit found differences. */
+export async function showWithAudit(isJson: boolean, result: object, report: AuditReport, more = ""): Promise<void> {
+  const response = create(AuditResponseSchema, viewReport(report));
+  const json = `{${JSON.stringify(result).slice(1, -1)},"audit":${jsonLine(AuditResponseSchema, response).trim()}}\n`;
+  await printOut(isJson ? json : auditText(response) + more);
+  requireConsistent(response);
 }

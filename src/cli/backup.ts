@@ -94,7 +94,7 @@ async function restore({ file, json, replace }: Values<typeof restoring>): Promi
     progress.clear();
     await tell(`restored the database to ${restored.clusterDir}, as of ${restored.description.created_at} or later`);
     if (restored.movedTo !== undefined) await tell(`the former database is in ${restored.movedTo}`);
-    return { restored, audit: await auditStopped(signal) };
+    return { restored, audit: await auditStopped(signal, progress) };
   });
   const { description, clusterDir, movedTo } = restored;
   const result = {

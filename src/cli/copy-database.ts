@@ -1,6 +1,3 @@
-import { create } from "@bufbuild/protobuf";
-import { AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
-import { viewReport } from "../api/run-audit.ts";
 import { copyEmbeddedDatabase } from "../app/copy-database.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
 import { showWithAudit } from "./audit-report.ts";
@@ -27,6 +24,6 @@ export const row = command({
     await printError(
       `the database is copied; start the servers with DATABASE_URL. The embedded database in ${dataDir} is unchanged: delete it after you have verified the new database`,
     );
-    await showWithAudit(json, { from: dataDir }, create(AuditResponseSchema, viewReport(report)));
+    await showWithAudit(json, { from: dataDir }, report);
   },
 });
