@@ -2,7 +2,8 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { createProgram } from "../../src/cli/program.ts";
-import { spawnVx, vx } from "./support.ts";
+import { unusedPort } from "../support/unused-port.ts";
+import { spawnVx, vx, words } from "./support.ts";
 
 /** All commands with a path of words, such as "accounts create". */
 function commandsOf(command: Command, path: readonly string[] = []): { path: string; isLeaf: boolean }[] {
@@ -24,6 +25,22 @@ describe("help", () => {
       const json = isLeaf ? "[^]*--json" : "";
       expect(stdout).toMatch(new RegExp(`^Usage: vx ${path}${json}${hasExample ? `[^]*Examples?:\\n.*vx ${path}` : ""}`));
     }
+  });
+
+  test("has examples that the command accepts", async () => {
+    const env = { VX_ADMIN_TOKEN: "a-token-of-some-length", VX_ADMIN_PORT: String(await unusedPort()) };
+    const own = /^(serve|migrate|doctor|payments|cells|backup|archive|copy-database|completion|audit)\b/;
+    const refused: string[] = [];
+    let examples = 0;
+    for (const { path } of commands.filter((command) => command.isLeaf && !own.test(command.path))) {
+      for (const [, line = ""] of (await help(path)).stdout.matchAll(/^ {2}vx (.*)$/gm)) {
+        // The shell reads redirections and quotes.
+        const { code, stderr } = await vx(words(line.replace(/ [<>] .*/, "").replaceAll('"', "'")), env);
+        if (code === 2 && !stderr.includes("not a complete key")) refused.push(`${line}: ${stderr}`);
+        examples++;
+      }
+    }
+    expect({ examples: examples > 60, refused }).toEqual({ examples: true, refused: [] });
   });
 
   test.for([
