@@ -10,7 +10,7 @@ import type { Engine } from "../store/driver/endpoints.ts";
 import { showAudit, showWithAudit } from "./audit-report.ts";
 import { explained } from "./embedded-command.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
-import { printError, printOut, visible } from "./output.ts";
+import { printError, printResult, visible } from "./output.ts";
 import { argument, JSON_RESULT, option, type Values } from "./parameters.ts";
 import { type Column, formatTable } from "./print.ts";
 import { command } from "./row.ts";
@@ -80,10 +80,9 @@ async function archiveMonths({ folder, json, ...months }: Values<typeof archivin
       await ledgers.close();
     }
   });
-  if (json) await printOut(`${JSON.stringify({ archives: archived.map(viewArchive) })}\n`);
-  else if (archived.length > 0) await printOut(formatTable(columns, archived));
-  else if (problems.length === 0)
-    await printOut(`No partition of the ledger ended before ${monthText(before)}; nothing was archived.\n`);
+  const none = `No partition of the ledger ended before ${monthText(before)}; nothing was archived.\n`;
+  const text = archived.length > 0 ? formatTable(columns, archived) : problems.length === 0 ? none : "";
+  await printResult(json, { archives: archived.map(viewArchive) }, text);
   if (problems.length > 0) throw new CommandFailure(problems.join("\n"));
 }
 

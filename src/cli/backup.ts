@@ -5,7 +5,7 @@ import { restoreBackup } from "../backup/restore-backup.ts";
 import { auditStopped, showWithAudit } from "./audit-report.ts";
 import { embeddedSettings, explained } from "./embedded-command.ts";
 import { CommandFailure } from "./failure.ts";
-import { printError, printOut, visible } from "./output.ts";
+import { printError, printResult, visible } from "./output.ts";
 import { argument, flag, JSON_RESULT, type Values } from "./parameters.ts";
 import { type Column, formatTable, type JsonOption } from "./print.ts";
 import { command, noun } from "./row.ts";
@@ -76,7 +76,7 @@ async function create({ file, json }: JsonOption & { readonly file: string }): P
     wal_segments: walSegments,
     created_at: createdAt.toISOString(),
   };
-  await printOut(json ? `${JSON.stringify(result)}\n` : formatTable(createdColumns, [result]));
+  await printResult(json, result, formatTable(createdColumns, [result]));
 }
 
 async function restore({ file, json, replace }: Values<typeof restoring>): Promise<void> {

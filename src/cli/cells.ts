@@ -6,8 +6,8 @@ import { abortSplit, SPLIT_STEPS, type SplitResult, splitCell } from "../cells/s
 import { LANE_COUNT, type Lane, laneRanges, lanesOfText, parseLanes } from "../domain/lane.ts";
 import { Database } from "../store/driver/database.ts";
 import { databaseUrlProblem } from "../store/driver/endpoints.ts";
-import { CommandFailure, EXIT_FAILED, usageFailure } from "./failure.ts";
-import { createProgress, printError, printOut, visible } from "./output.ts";
+import { EXIT_FAILED, orFailure, usageFailure } from "./failure.ts";
+import { createProgress, printError, printResult, visible } from "./output.ts";
 import { argument, flag, JSON_RESULT, option, type Values } from "./parameters.ts";
 import { type Column, formatTable, type JsonOption } from "./print.ts";
 import { command, noun } from "./row.ts";
@@ -53,12 +53,10 @@ const columns: readonly Column<CellState>[] = [
   { title: "OWNED", value: ({ lanes }) => laneRanges(lanes) },
 ];
 
-async function showStatus(options: JsonOption): Promise<void> {
-  const states = await readCellStates(await readCellSettings());
-  if (options.json) {
-    const cells = states.map(({ lanes, ...cell }) => ({ ...cell, lanes: laneRanges(lanes) }));
-    await printOut(`${JSON.stringify({ cells })}\n`);
-  } else await printOut(formatTable(columns, states));
+async function showStatus({ json }: JsonOption): Promise<void> {
+  const states = await Promise.all((await readCellSettings()).map(readState));
+  const cells = states.map(({ lanes, ...cell }) => ({ ...cell, lanes: laneRanges(lanes) }));
+  await printResult(json, { cells }, formatTable(columns, states));
   if (states.some(({ problem }) => problem !== undefined)) shell.exitCode = EXIT_FAILED;
 }
 
@@ -72,11 +70,7 @@ type CellState = {
   readonly problem: string | undefined;
 };
 
-/** Asks each cell which lanes it owns. */
-async function readCellStates(cells: readonly CellToMigrate[]): Promise<readonly CellState[]> {
-  return await Promise.all(cells.map(readState));
-}
-
+/** Asks the cell which lanes it owns. */
 async function readState({ name, address, schema }: CellToMigrate): Promise<CellState> {
   const database = new Database(address, {
     name: "vx cells",
@@ -106,64 +100,38 @@ async function runSplit({ source: name, to, lanes, abort, json }: Values<typeof 
   const source = cells.find((cell) => cell.name === name);
   if (!source) throw usageFailure(`VX_CELLS has no cell "${name}"`);
   if (abort) {
-    await abortUnfinished(source, json);
-    return;
+    const kept = laneRanges(await orFailure(abortSplit(source)));
+    const text = `The split is undone. The cell "${name}" owns the lanes ${kept}.\n`;
+    return await printResult(json, { source: name, lanes: kept }, text);
   }
   if (to === undefined || lanes === undefined)
     throw usageFailure(`the option '${to === undefined ? "--to <url>" : "--lanes <lanes>"}' is missing`);
-  await split(source, cells, { to, lanes: readLanes(lanes), isJson: json });
+  await showSplit(name, await split(source, cells, to, readLanes(lanes)), json);
 }
-
-async function abortUnfinished(source: CellToMigrate, isJson: boolean): Promise<void> {
-  let lanes: string;
-  try {
-    lanes = laneRanges(await abortSplit(source));
-  } catch (error) {
-    throw new CommandFailure((error as Error).message);
-  }
-  await printOut(
-    isJson
-      ? `${JSON.stringify({ source: source.name, lanes })}\n`
-      : `The split is undone. The cell "${source.name}" owns the lanes ${lanes}.\n`,
-  );
-}
-
-type SplitArguments = { readonly to: string; readonly lanes: readonly Lane[]; readonly isJson: boolean };
 
 async function split(
   source: CellToMigrate,
   cells: readonly CellToMigrate[],
-  { to, lanes, isJson }: SplitArguments,
-): Promise<void> {
+  to: string,
+  lanes: readonly Lane[],
+): Promise<SplitResult> {
   const problem = databaseUrlProblem(to);
   if (problem !== undefined) throw usageFailure(`--to ${problem}`);
   const progress = createProgress();
   let share = 0;
-  let text = "starting";
-  const show = () => progress.show(share, text);
-  let result: SplitResult;
-  try {
-    result = await splitCell({
-      source,
-      cells,
-      standby: { kind: "url", url: to },
-      lanes,
-      newId: () => `split_${randomUUID()}`,
-      onStep: (step) => {
-        [share, text] = [(SPLIT_STEPS.indexOf(step) + 1) / SPLIT_STEPS.length, step];
-        show();
-      },
-      onWait: (reason) => {
-        text = `waiting: ${visible(reason)}`;
-        show();
-      },
-    });
-  } catch (error) {
-    throw new CommandFailure((error as Error).message);
-  } finally {
-    progress.clear();
-  }
-  await printResult(source.name, result, isJson);
+  const running = splitCell({
+    source,
+    cells,
+    standby: { kind: "url", url: to },
+    lanes,
+    newId: () => `split_${randomUUID()}`,
+    onStep: (step) => {
+      share = (SPLIT_STEPS.indexOf(step) + 1) / SPLIT_STEPS.length;
+      progress.show(share, step);
+    },
+    onWait: (reason) => progress.show(share, `waiting: ${visible(reason)}`),
+  });
+  return await orFailure(running.finally(progress.clear));
 }
 
 function readLanes(text: string): Lane[] {
@@ -173,16 +141,13 @@ function readLanes(text: string): Lane[] {
   return lanes.sort((one, other) => one - other);
 }
 
-async function printResult(source: string, result: SplitResult, isJson: boolean): Promise<void> {
-  const { target, lanes, unownedMs, slot } = result;
+async function showSplit(source: string, result: SplitResult, isJson: boolean): Promise<void> {
+  const { target, lanes: moved, unownedMs, slot } = result;
   const ms = unownedMs === undefined ? undefined : Math.round(unownedMs);
-  if (isJson) {
-    const moved = { source, target, lanes: laneRanges(lanes), unowned_ms: ms, source_slot: slot };
-    await printOut(`${JSON.stringify(moved)}\n`);
-  } else {
-    const after = ms === undefined ? "" : `; calls to them waited for at least ${ms} ms`;
-    await printOut(`The cell "${target}" owns the lanes ${laneRanges(lanes)} now${after}.\n`);
-  }
+  const lanes = laneRanges(moved);
+  const after = ms === undefined ? "" : `; calls to them waited for at least ${ms} ms`;
+  const text = `The cell "${target}" owns the lanes ${lanes} now${after}.\n`;
+  await printResult(isJson, { source, target, lanes, unowned_ms: ms, source_slot: slot }, text);
   if (slot !== undefined)
     await printError(
       `drop the replication slot ${visible(slot)} at the source: it keeps write-ahead log for a standby that no longer follows`,

@@ -1,5 +1,5 @@
 import type { Command, Option } from "commander";
-import { printOut } from "./output.ts";
+import { printResult } from "./output.ts";
 import { argument, flag } from "./parameters.ts";
 import type { Row } from "./row.ts";
 
@@ -30,7 +30,7 @@ export const row: Row = {
   },
   run: async ({ shell, json }, _, running) => {
     const script = SHELLS[shell as Shell](nodesOf(running.parent as Command, "vx"));
-    await printOut(json ? `${JSON.stringify({ shell, script })}\n` : script);
+    await printResult(json === true, { shell, script }, script);
   },
 };
 

@@ -4,7 +4,7 @@ import { openEmbeddedDatabase } from "../app/prepare-database.ts";
 import { type Config, readConfig } from "../app/settings/config.ts";
 import { explained } from "./embedded-command.ts";
 import { EXIT_FAILED } from "./failure.ts";
-import { printError, printOut, visible } from "./output.ts";
+import { printError, printResult, visible } from "./output.ts";
 import { JSON_RESULT } from "./parameters.ts";
 import { command } from "./row.ts";
 import { shell } from "./shell.ts";
@@ -17,8 +17,7 @@ export const row = command({
     const config = orUsageFailure(() => readConfig(shell.env));
     const isEmbedded = config.databaseUrl === undefined && config.cellsFile === undefined;
     const findings = await (isEmbedded ? examineEmbedded(config) : examine({ config, env: shell.env, embedded: undefined }));
-    if (json) await printOut(`${JSON.stringify({ findings })}\n`);
-    else await printOut(findings.map(lineOf).join(""));
+    await printResult(json, { findings }, findings.map(lineOf).join(""));
     if (findings.some(({ status }) => status === "problem")) shell.exitCode = EXIT_FAILED;
   },
 });

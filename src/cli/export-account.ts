@@ -19,7 +19,7 @@ import { listIn, type UnaryName } from "./call.ts";
 import { type Admin, NO_TIMEOUT, withAdmin } from "./client.ts";
 import { explained } from "./embedded-command.ts";
 import { eachPage, type PageRequest } from "./list.ts";
-import { printError, printOut, visible } from "./output.ts";
+import { printError, printResult, visible } from "./output.ts";
 import { type JsonOption, jsonLine } from "./print.ts";
 
 /** The export of one account. */
@@ -104,7 +104,7 @@ export async function exportAccount({ account: reference, output, archives, json
       return account.id;
     }),
   );
-  await printOut(`${json ? JSON.stringify({ account_id: accountId, file: output }) : visible(output)}\n`);
+  await printResult(json, { account_id: accountId, file: output }, `${visible(output)}\n`);
 }
 
 /** A tar archive. The header of a file has its size, so each one is written to the folder first, and deleted afterwards. */

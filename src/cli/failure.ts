@@ -14,6 +14,13 @@ export class CommandFailure extends Error {
   }
 }
 
+/** Ends the command with the message of any error of the work. */
+export async function orFailure<Result>(work: Promise<Result>): Promise<Result> {
+  return await work.catch((error: Error) => {
+    throw new CommandFailure(error.message);
+  });
+}
+
 export function usageFailure(message: string): CommandFailure {
   return new CommandFailure(message, EXIT_USAGE);
 }

@@ -4,7 +4,7 @@ import type { DatabaseAddress } from "../store/driver/connect.ts";
 import { type Distribution, migrate, readSchemaStatus, type SchemaChanges } from "../store/schema/migrate.ts";
 import { MigrationError } from "../store/schema/release.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
-import { printOut } from "./output.ts";
+import { printResult } from "./output.ts";
 import { flag } from "./parameters.ts";
 import { type Column, formatTable } from "./print.ts";
 import { command } from "./row.ts";
@@ -28,7 +28,7 @@ export const row = command({
     for (const target of await readTargets()) {
       try {
         const { text, value } = await act(target);
-        await printOut(json ? `${JSON.stringify({ cell: target.cell ?? "", ...value })}\n` : text);
+        await printResult(json, { cell: target.cell ?? "", ...value }, text);
       } catch (error) {
         if (!(error instanceof MigrationError)) throw error;
         problems.push(prefixOf(target) + error.message);

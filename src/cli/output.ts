@@ -13,6 +13,11 @@ export async function printOut(text: string): Promise<boolean> {
   throw new CommandFailure(`the output cannot be written: ${error.message}`);
 }
 
+/** Prints the result of a command as JSON or as text. */
+export async function printResult(isJson: boolean, result: object, text: string): Promise<void> {
+  await printOut(isJson ? `${JSON.stringify(result)}\n` : text);
+}
+
 /** Writes one line. A write error is ignored: the exit code reports the failure. */
 export async function printError(line: string): Promise<void> {
   await write(shell.stderr, `${line}\n`);

@@ -3,7 +3,7 @@ import { ProviderError } from "../payments/provider.ts";
 import { StripeClient } from "../payments/stripe/stripe-client.ts";
 import { type Endpoint, WebhookEndpoints } from "../payments/stripe/webhook-endpoint.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
-import { printOut, visible } from "./output.ts";
+import { printResult, visible } from "./output.ts";
 import { flag } from "./parameters.ts";
 import type { JsonOption } from "./print.ts";
 import { command, noun } from "./row.ts";
@@ -52,10 +52,8 @@ async function setUp({ json }: JsonOption): Promise<void> {
   });
   const { endpoint, ...rest } = result;
   const { id, isLive, events } = endpoint;
-  if (json) {
-    const shown = { id, url: endpoints.url, live: isLive, events };
-    await printOut(`${JSON.stringify({ endpoint: shown, ...rest })}\n`);
-  } else await printOut(textOf(result, endpoints.url));
+  const shown = { id, url: endpoints.url, live: isLive, events };
+  await printResult(json, { endpoint: shown, ...rest }, textOf(result, endpoints.url));
 }
 
 /** The settings of the server, which does not have the secret of an endpoint that does not exist yet. */

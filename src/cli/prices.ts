@@ -6,7 +6,7 @@ import { formatMicros } from "../domain/money.ts";
 import { parsePrices } from "../models/models-file.ts";
 import { list } from "./call.ts";
 import { withAdmin } from "./client.ts";
-import { CommandFailure, usageFailure } from "./failure.ts";
+import { orFailure, usageFailure } from "./failure.ts";
 import { ACCOUNT, argument, flag, JSON_RESPONSE, option, REASON } from "./parameters.ts";
 import { columnsOf, printResponse, tableOf } from "./print.ts";
 import { command, type Row } from "./row.ts";
@@ -84,11 +84,10 @@ export const row: Row = {
 
 /** The prices in a YAML file. */
 export async function pricesIn(file: string): Promise<Prices> {
-  try {
-    const { tiers, ...rates } = parsePrices(await readFile(file, "utf8"), file);
-    const messages = tiers.map((tier) => ({ ...tier, aboveInputTokens: BigInt(tier.aboveInputTokens) }));
-    return create(PricesSchema, { ...rates, tiers: messages });
-  } catch (error) {
-    throw new CommandFailure((error as Error).message);
-  }
+  const read = readFile(file, "utf8").then((text) => parsePrices(text, file));
+  const { tiers, ...rates } = await orFailure(read);
+  return create(PricesSchema, {
+    ...rates,
+    tiers: tiers.map((tier) => ({ ...tier, aboveInputTokens: BigInt(tier.aboveInputTokens) })),
+  });
 }
