@@ -58,9 +58,13 @@ export function orUsageFailure<Value>(read: () => Value): Value {
   try {
     return read();
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    throw usageFailure(`invalid setting: ${error.message.replaceAll("\n", "; ")}`);
+    return invalid(error);
   }
+}
+
+function invalid(error: unknown): never {
+  if (!(error instanceof ConfigError)) throw error;
+  throw usageFailure(`invalid setting: ${error.message.replaceAll("\n", "; ")}`);
 }
 
 function localUrl(scheme: string, { adminHost: host, adminPort: port }: Config): string {
@@ -101,10 +105,5 @@ function tokenOf({ adminToken, adminTokenFile, dataDir }: Config): string {
 export async function readCellSettings(): Promise<readonly CellToMigrate[]> {
   const { cellsFile } = readSettings(["VX_CELLS"]);
   if (cellsFile === undefined) throw usageFailure("VX_CELLS is not set; set it to the path of cells.yaml");
-  try {
-    return (await readCells(cellsFile)) ?? [];
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    throw usageFailure(`invalid setting: ${error.message.replaceAll("\n", "; ")}`);
-  }
+  return (await readCells(cellsFile).catch(invalid)) ?? [];
 }

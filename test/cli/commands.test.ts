@@ -455,6 +455,19 @@ describe("lists", () => {
   });
 });
 
+test("a command fails if its output ends before the secret that only it returns, and says what to do", async () => {
+  const account = await newAccount();
+  const { api_key: key } = await newKey();
+  const lost = async (line: string) => await vx(words(line), envOf(server), { accepts: () => false });
+  const commands: [line: string, message: RegExp][] = [
+    [`keys create ${account} --name ci`, /^vx: the key key_\w+ was created, but the secret could not be printed: revoke it\n$/],
+    [`keys rotate ${key.id}`, /^vx: the key key_\w+ has a new secret, but the secret could not be printed: revoke it\n$/],
+    [`webhooks create --url https://hooks.example.com --reason x --account ${account}`, /webhook wh_\w+ was .* rotate it\n$/],
+    ["operators create --name grace --role viewer", /^vx: the operator op_\w+ was created, but its token .* revoke it\n$/],
+  ];
+  for (const [line, message] of commands) refused({ ...(await lost(line)), stdout: "" }, message);
+});
+
 test("an invalid operator token is rejected", async () => {
   const env = { ...envOf(server), VX_ADMIN_TOKEN: "not-the-token-of-this-server" };
   refused(await vx(["plans", "list", "--json"], env), /^vx: The operator token is missing, invalid or revoked/);
