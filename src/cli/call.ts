@@ -29,7 +29,7 @@ type MessagesOf<Response, Item> = {
 type ItemOf<Name extends UnaryName> = MessagesOf<ResponseOf<Name>, readonly Message[]>[number];
 type ColumnsFor<Item> = Item extends Message ? readonly Column<Item>[] : never;
 
-/** The message of a response as a table, or another text. */
+/** The first message of a response as a table, or another text. */
 type Show<Name extends UnaryName> =
   | ColumnsFor<MessagesOf<ResponseOf<Name>, Message>>
   | ((response: ResponseOf<Name>, request: RequestOf<Name>) => string);
@@ -114,7 +114,7 @@ export function list<Name extends UnaryName>(
   return { ...help, parameters: { json: JSON_RESPONSE, ...fields, ...asCsv, page: LIST_OPTIONS }, run };
 }
 
-/** The list that a response has, page by page, and the message of its items. */
+/** The first list of a response, page by page, and the message of its items. */
 export function listIn<Name extends UnaryName>(admin: Admin, method: Name, request: object) {
   const field = AdminService.method[method].output.fields.find(({ fieldKind }) => fieldKind === "list");
   return {
