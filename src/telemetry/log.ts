@@ -23,25 +23,11 @@ export function createLog(level: LogLevel, output: Destination = new LogOutput(p
     {
       level,
       base: null,
-      timestamp: createIsoTime(),
+      timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
     redacting,
   );
-}
-
-/** The time of a line; those of one millisecond share its text. */
-function createIsoTime(): () => string {
-  let lastMs = 0;
-  let text = "";
-  return () => {
-    const ms = Date.now();
-    if (ms !== lastMs) {
-      lastMs = ms;
-      text = `,"time":"${new Date(ms).toISOString()}"`;
-    }
-    return text;
-  };
 }
 
 /** Resolves when the last line is written, or after a short timeout if nothing reads the stream. */

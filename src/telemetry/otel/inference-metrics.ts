@@ -1,4 +1,4 @@
-import type { Attributes, BatchObservableResult, Meter } from "@opentelemetry/api";
+import type { Attributes, Meter } from "@opentelemetry/api";
 import { inputTokensOf, outputTokensOf, type Usage } from "../../domain/usage.ts";
 import type { RecordAttempt } from "../telemetry.ts";
 import { requestAttributes } from "./attributes.ts";
@@ -29,28 +29,13 @@ function currentMetrics(meter: Meter): Record {
   };
 }
 
-/** Sums tokens until an export reads them: a counter of the SDK sorts and serializes the attributes at each addition. */
 function tokenCounters(meter: Meter): (attributes: Attributes, usage: Usage) => void {
   const counters = TOKEN_COUNTERS.map(({ name, countOf }) => {
-    const counter = meter.createObservableCounter(`gen_ai.client.inference.usage.${name}`, {
-      unit: "{token}",
-    });
+    const counter = meter.createCounter(`gen_ai.client.inference.usage.${name}`, { unit: "{token}" });
     return { counter, countOf };
   });
-  const sums = new Map<string, { readonly attributes: Attributes; readonly tokens: number[] }>();
-  const observe = (observer: BatchObservableResult) => {
-    for (const { attributes, tokens } of sums.values())
-      for (const [i, { counter }] of counters.entries()) if (tokens[i]) observer.observe(counter, tokens[i], attributes);
-  };
-  meter.addBatchObservableCallback(
-    observe,
-    counters.map(({ counter }) => counter),
-  );
   return (attributes, usage) => {
-    const key = Object.values(attributes).join("\n");
-    const sum = sums.get(key) ?? { attributes, tokens: counters.map(() => 0) };
-    sums.set(key, sum);
-    for (const [i, { countOf }] of counters.entries()) sum.tokens[i] = (sum.tokens[i] ?? 0) + countOf(usage);
+    for (const { counter, countOf } of counters) if (countOf(usage) > 0) counter.add(countOf(usage), attributes);
   };
 }
 
