@@ -50,6 +50,16 @@ export type PaymentEvent = {
 /** The page or the payment of a top-up. */
 export type PaymentReference = { readonly pageId: string } | { readonly paymentId: string };
 
+/** What a payment that was not made has. */
+export const UNPAID = {
+  paymentId: undefined,
+  refundedMicros: 0n,
+  disputedMicros: 0n,
+  receiptUrl: "",
+  invoiceUrl: "",
+  failure: "",
+} as const satisfies Partial<SeenPayment>;
+
 export type FoundPayment = {
   readonly topUpId: string;
   readonly seen: SeenPayment;

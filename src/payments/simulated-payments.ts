@@ -1,5 +1,5 @@
 import type { TopUpRow } from "../store/top-ups.ts";
-import { type FoundPayment, type PaymentProvider, type PaymentReference, ProviderError } from "./provider.ts";
+import { type FoundPayment, type PaymentProvider, type PaymentReference, ProviderError, UNPAID } from "./provider.ts";
 
 /** The start of the ids of pages and payments, before the id of their top-up. */
 const PAGE = "simulated_page_";
@@ -33,19 +33,11 @@ export class SimulatedPayments implements PaymentProvider {
     const topUpId = isPaid ? reference.paymentId.slice(PAYMENT.length) : reference.pageId.slice(PAGE.length);
     const row = await this.#find(topUpId);
     if (!row) return undefined;
-    const seen = {
-      status: isPaid ? ("paid" as const) : ("open" as const),
-      pageId: PAGE + topUpId,
-      paymentId: isPaid ? reference.paymentId : undefined,
-      accountId: row.account_id,
-      currency: row.currency,
-      amountMicros: row.amount_micros,
-      refundedMicros: 0n,
-      disputedMicros: 0n,
-      receiptUrl: "",
-      invoiceUrl: "",
-      failure: "",
-    };
+    const { account_id: accountId, currency, amount_micros: amountMicros } = row;
+    const known = { ...UNPAID, pageId: PAGE + topUpId, accountId, currency, amountMicros };
+    const seen = isPaid
+      ? { ...known, status: "paid" as const, paymentId: reference.paymentId }
+      : { ...known, status: "open" as const };
     return { topUpId, seen, charge: "other" };
   }
 

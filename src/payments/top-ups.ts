@@ -18,7 +18,7 @@ import {
 } from "../store/top-ups.ts";
 import { AutoTopUps } from "./auto-top-ups.ts";
 import { runAll, throwFailures } from "./failures.ts";
-import { type PaymentEvent, type PaymentProvider, type PaymentReference, ProviderError } from "./provider.ts";
+import { type PaymentEvent, type PaymentProvider, type PaymentReference, ProviderError, UNPAID } from "./provider.ts";
 
 export type TopUpsOptions = {
   readonly database: Cells;
@@ -253,17 +253,6 @@ function referenceOfRow({ page_id: pageId }: TopUpRow): PaymentReference | undef
 }
 
 function withoutPage(row: TopUpRow, status: "failed" | "expired", failure = ""): SeenPayment {
-  return {
-    status,
-    pageId: undefined,
-    paymentId: undefined,
-    accountId: row.account_id,
-    currency: row.currency,
-    amountMicros: row.amount_micros,
-    refundedMicros: 0n,
-    disputedMicros: 0n,
-    receiptUrl: "",
-    invoiceUrl: "",
-    failure,
-  };
+  const { account_id: accountId, currency, amount_micros: amountMicros } = row;
+  return { ...UNPAID, status, pageId: undefined, accountId, currency, amountMicros, failure };
 }

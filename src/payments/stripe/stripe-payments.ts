@@ -12,6 +12,7 @@ import {
   type PaymentProvider,
   type PaymentReference,
   ProviderError,
+  UNPAID,
 } from "../provider.ts";
 import { type StripeAccess, StripeClient } from "./stripe-client.ts";
 
@@ -229,17 +230,12 @@ export class StripePayments implements PaymentProvider {
     const invoiceUrl = (typeof page.invoice === "object" && page.invoice?.hosted_invoice_url) || "";
     if (paid?.status === "paid") return { topUpId, seen: { ...paid, invoiceUrl }, charge: "other" as const };
     const seen: SeenPayment = {
+      ...UNPAID,
       status: statusOfPage(page, intent),
       pageId: page.id,
-      paymentId: undefined,
       accountId: page.metadata?.[ACCOUNT] ?? "",
       currency: page.currency ?? "",
       amountMicros: BigInt(page.amount_total ?? 0) * unitOf(page.currency ?? ""),
-      refundedMicros: 0n,
-      disputedMicros: 0n,
-      receiptUrl: "",
-      invoiceUrl: "",
-      failure: "",
     };
     return { topUpId, seen, charge: "other" as const };
   }
