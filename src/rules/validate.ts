@@ -15,7 +15,7 @@ import { field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/va
 import { containsKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { type JsonObject, type JsonValue, knownJsonText } from "../domain/json.ts";
-import { charactersOf, unitsOf } from "../domain/text.ts";
+import { charactersOf } from "../domain/text.ts";
 import { maxCharactersOf, tooLong } from "./limits.ts";
 import { holdsPlainObject, isUntyped, jsonOf, readField } from "./plain-values.ts";
 import { fieldForUnknown } from "./policy.ts";
@@ -205,7 +205,7 @@ function isInJson(json: JsonValue): boolean {
   return false;
 }
 
-/** The validator may count the characters of texts up to this length, or of a list up to it, without a noticeable delay. */
+/** The validator may count the characters of texts up to this length without a noticeable delay. */
 const LONG_UNITS = 4_096;
 
 /** The fields of a message that can contain long texts, directly or in nested messages; usually none. */
@@ -224,22 +224,7 @@ const CHECKED = "x";
  * Returns the request for the validator, which visits every character: texts whose only rule is their length
  * are checked here, and long ones are replaced in a copy.
  */
-export function withoutLongTexts<M extends Message>(desc: DescMessage, message: M): M {
-  return hasLongTexts(desc, message) ? withShortTexts(desc, message, "") : message;
-}
-
-/** Most requests have none, and need neither copies nor the paths of their fields. */
-function hasLongTexts(desc: DescMessage, message: Message): boolean {
-  const fields = message as unknown as Record<string, unknown>;
-  return textPlanOf(desc).some(({ field, inner }) => {
-    const value = fields[field.localName];
-    const isLong = (item: unknown) => (inner ? hasLongTexts(inner, item as Message) : (item as string).length > LONG_UNITS);
-    if (!Array.isArray(value)) return value !== undefined && isLong(value);
-    return inner ? value.some(isLong) : unitsOf(value) > LONG_UNITS;
-  });
-}
-
-function withShortTexts<M extends Message>(desc: DescMessage, message: M, path: string): M {
+export function withoutLongTexts<M extends Message>(desc: DescMessage, message: M, path = ""): M {
   const fields = message as unknown as Record<string, unknown>;
   let copy: Record<string, unknown> | undefined;
   for (const { field, inner, maxCharacters } of textPlanOf(desc)) {
@@ -250,7 +235,7 @@ function withShortTexts<M extends Message>(desc: DescMessage, message: M, path: 
     const isList = Array.isArray(value);
     const shorten = (item: unknown, at: string) =>
       inner
-        ? withShortTexts(inner, item as Message, at)
+        ? withoutLongTexts(inner, item as Message, at)
         : shortText(item as string, at, maxCharacters, isList ? CHECKED.length : LONG_UNITS);
     const short = isList ? shortItems(value, where, shorten) : shorten(value, where);
     if (short === value) continue;

@@ -27,10 +27,10 @@ test.each(["x", "ä", "\u{1f600}"])("400,000 of %s are accepted, one more is rej
   );
 });
 
-test("the texts of a list that is long in total are short for the validator, and empty ones stay empty", () => {
+test("the texts of a list are short for the validator, and empty ones stay empty", () => {
   const whole = create(EmbedRequestSchema, { model: "m", input: ["", "two words", "x".repeat(4_090)] });
   expect(withoutLongTexts(EmbedRequestSchema, whole).input).toEqual(["", "x", "x"]);
-  const short = create(EmbedRequestSchema, { model: "m", input: ["two words"] });
+  const short = create(EmbedRequestSchema, { model: "m", input: ["a", ""] });
   expect(withoutLongTexts(EmbedRequestSchema, short)).toBe(short);
   whole.input[1] = "x".repeat(400_001);
   expect(() => withoutLongTexts(EmbedRequestSchema, whole)).toThrow(
