@@ -9,6 +9,3 @@ export function paymentCurrency(): string {
 export function paymentUnit({ decimals }: Currency): Micros {
   return decimals === 0 ? 1_000_000n : 10_000n;
 }
-
-/** The states of a top-up. The database decides which may follow which. */
-export type TopUpState = "pending" | "paid" | "failed" | "expired" | "refunded" | "disputed";
