@@ -36,3 +36,9 @@ export function editDistance(from: string, to: string): number {
   }
   return row[to.length] as number;
 }
+
+/** `end`, or the position before it if a surrogate pair would be split. */
+export function codePointEnd(text: string, end: number): number {
+  const isLowSurrogate = end < text.length && (text.charCodeAt(end) & 0xfc00) === 0xdc00;
+  return isLowSurrogate ? end - 1 : Math.min(end, text.length);
+}

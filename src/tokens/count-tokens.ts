@@ -1,6 +1,6 @@
 import { countTokens, encode, setMergeCacheSize } from "gpt-tokenizer/encoding/cl100k_base";
 import { Cl100KBase } from "gpt-tokenizer/encodingParams/cl100k_base";
-import { codePointEnd } from "./split-texts.ts";
+import { codePointEnd } from "../domain/text.ts";
 import { bytesOfTokens } from "./token-bytes.ts";
 
 /**
@@ -52,12 +52,14 @@ export function firstTokens(text: string, maxTokens: number): { text: string; to
 }
 
 function* shortWordsOf(text: string): Generator<string> {
-  for (const [word] of text.matchAll(WORD)) {
-    for (let start = 0; start < word.length; ) {
-      const end = codePointEnd(word, start + MAX_WORD_CHARACTERS);
-      yield word.slice(start, end);
-      start = end;
-    }
+  for (const [word] of text.matchAll(WORD)) yield* partsOf(word);
+}
+
+function* partsOf(word: string): Generator<string> {
+  for (let start = 0; start < word.length; ) {
+    const end = codePointEnd(word, start + MAX_WORD_CHARACTERS);
+    yield word.slice(start, end);
+    start = end;
   }
 }
 
@@ -66,18 +68,9 @@ function countText(text: string): number {
   let start = 0;
   for (const { 0: word, index } of text.matchAll(WORD)) {
     if (word.length <= MAX_WORD_CHARACTERS) continue;
-    tokens += countTokens(text.slice(start, index), OPTIONS) + countLongWord(word);
+    tokens += countTokens(text.slice(start, index), OPTIONS);
+    for (const part of partsOf(word)) tokens += countTokens(part, OPTIONS);
     start = index + word.length;
   }
   return tokens + countTokens(text.slice(start), OPTIONS);
-}
-
-function countLongWord(word: string): number {
-  let tokens = 0;
-  for (let start = 0; start < word.length; ) {
-    const end = codePointEnd(word, start + MAX_WORD_CHARACTERS);
-    tokens += countTokens(word.slice(start, end), OPTIONS);
-    start = end;
-  }
-  return tokens;
 }

@@ -1,3 +1,5 @@
+import { codePointEnd } from "../domain/text.ts";
+
 /** How far before the end of a part a word may end; longer words are split. */
 const MAX_TAIL_CHARACTERS = 256;
 
@@ -22,12 +24,6 @@ export function* splitTexts(texts: readonly string[], maxCharacters: number): Ge
     }
   }
   if (group.length > 0) yield group;
-}
-
-/** `end`, or the position before it if a surrogate pair would be split. */
-export function codePointEnd(text: string, end: number): number {
-  const isLowSurrogate = end < text.length && (text.charCodeAt(end) & 0xfc00) === 0xdc00;
-  return isLowSurrogate ? end - 1 : Math.min(end, text.length);
 }
 
 function partEnd(text: string, start: number, maxCharacters: number): number {

@@ -1,7 +1,6 @@
 import { type CountOptions, type PromptInput, templateTokensOf, textsOfPrompt } from "../domain/prompt-texts.ts";
-import { unitsOf } from "../domain/text.ts";
+import { codePointEnd, unitsOf } from "../domain/text.ts";
 import { CountingThread, type ThreadLimits } from "./counting-thread.ts";
-import { codePointEnd } from "./split-texts.ts";
 
 /** Prompts up to this size take less than 5 ms in the worst case; prose takes 0.1 ms. */
 const INLINE_CHARACTERS = 1_024;

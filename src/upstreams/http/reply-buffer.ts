@@ -1,6 +1,7 @@
 import { MAX_MESSAGE_CHARACTERS, MAX_REASONING_BLOCKS } from "../../domain/conversation.ts";
 import { type Delta, type FinishReason, type ToolCallDelta, UnreadDeltas } from "../../domain/output.ts";
 import type { Reasoning } from "../../domain/prompt.ts";
+import { codePointEnd } from "../../domain/text.ts";
 import { outputTokensOf, type Usage } from "../../domain/usage.ts";
 import type { UpstreamEvent, UsageReport } from "../upstream.ts";
 import { exceedsMaxTokens, maxOpaqueChars, maxReplyChars } from "./response-limits.ts";
@@ -263,7 +264,7 @@ export class ReplyBuffer {
   /** Counts a piece, and cuts the reply at its limit. Returns the part of the text within the limit. */
   #withinRoom(text: string, headLength = 0): string {
     const room = this.#room() - headLength;
-    const within = text.length > room ? truncate(text, room) : text;
+    const within = text.slice(0, codePointEnd(text, room));
     this.#pieces++;
     this.#chars += headLength + within.length;
     const isTooLong = within.length < text.length;
@@ -296,12 +297,6 @@ function withText(delta: Delta, text: string): Delta {
     case "tool_call":
       return { kind: "tool_call", toolCall: { ...delta.toolCall, arguments: text } };
   }
-}
-
-/** Does not split a surrogate pair. */
-function truncate(piece: string, length: number): string {
-  const last = piece.charCodeAt(length - 1);
-  return piece.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
 }
 
 /**

@@ -2,6 +2,7 @@ import { base64Length } from "../../domain/base64.ts";
 import { isJsonLonger, type JsonValue, knownJsonText, parseJson } from "../../domain/json.ts";
 import { nextTurn } from "../../domain/next-turn.ts";
 import type { Image, ImageData } from "../../domain/prompt.ts";
+import { codePointEnd } from "../../domain/text.ts";
 
 /** Text up to this size is encoded at once, in about a millisecond. */
 const AT_ONCE_CHARS = 65_536;
@@ -149,8 +150,7 @@ function* pieces(value: unknown): Generator<string | Base64Json, void, undefined
 /** Does not split a surrogate pair: each half would be written as an escape. */
 function* partsOf(text: string, maxChars: number): Generator<string, void, undefined> {
   for (let start = 0; start < text.length; ) {
-    let end = start + maxChars;
-    if (/[\ud800-\udbff]/.test(text.charAt(end - 1))) end--;
+    const end = codePointEnd(text, start + maxChars);
     yield text.slice(start, end);
     start = end;
   }
