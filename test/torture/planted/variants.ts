@@ -305,8 +305,8 @@ export const VARIANTS: readonly Variant[] = [
     rule: "corrections",
     code: {
       file: "src/store/correct-charges.ts",
-      find: "reason, idempotencyKey] as const",
-      put: "reason, idempotencyKey + process.pid] as const",
+      find: "micros: amountMicros, reason, idempotencyKey }",
+      put: "micros: amountMicros, reason, idempotencyKey: idempotencyKey + process.pid }",
     },
   },
   {
@@ -315,8 +315,8 @@ export const VARIANTS: readonly Variant[] = [
     rule: "corrections",
     code: {
       file: "src/store/correct-charges.ts",
-      find: "reason, idempotencyKey] as const",
-      put: "reason, idempotencyKey + entryId] as const",
+      find: "micros: amountMicros, reason, idempotencyKey }",
+      put: "micros: amountMicros, reason, idempotencyKey: idempotencyKey + entryId }",
     },
   },
   {
@@ -340,8 +340,8 @@ export const VARIANTS: readonly Variant[] = [
       "ALTER FUNCTION vx.write_event SECURITY DEFINER SET search_path = vx; GRANT EXECUTE ON FUNCTION vx.write_event TO vx_app",
     code: {
       file: "src/store/ledger.ts",
-      find: "movement.isPromotional ?? false,\n  );\n",
-      put: "movement.isPromotional ?? false,\n  );\n  await database.at(lane).call('write_event', lane, movement.accountId, movement.kind + '.posted', JSON.stringify({ entry_id: row?.id }));\n",
+      find: "{ ...movement, ...place });\n",
+      put: "{ ...movement, ...place });\n  await database.at(place.lane).call('write_event', place.lane, movement.accountId, movement.kind + '.posted', JSON.stringify({ entry_id: row?.id }));\n",
     },
   },
   {
