@@ -781,22 +781,12 @@ export async function createInvitation(cells: ChangedCells, action: Action, p: {
 export async function createKey(cells: ChangedCells, action: Action, p: {
   lane: number;
   accountId: string;
-  id: string;
-  fingerprint: Uint8Array;
-  name: string;
-  plan: string;
-  scopes: number;
+  key: string;
   defaultScopes: number;
-  rateLimitRpm?: number | null | undefined;
-  expiresAt?: Date | null | undefined;
-  visibleStart: string;
-  visibleEnd: string;
-  models?: string | null | undefined;
   limits?: string | null | undefined;
-  allowedCidrs?: string | null | undefined;
   isPlayground?: boolean | undefined;
 }): Promise<CreatedKeys[]> {
-  return await change<CreatedKeys>(cells, p.lane, action, "create_key", p.lane, p.accountId, p.id, p.fingerprint, p.name, p.plan, p.scopes, p.defaultScopes, p.rateLimitRpm ?? null, p.expiresAt ?? null, p.visibleStart, p.visibleEnd, p.models ?? null, p.limits ?? null, p.allowedCidrs ?? null, p.isPlayground ?? false);
+  return await change<CreatedKeys>(cells, p.lane, action, "create_key", p.lane, p.accountId, p.key, p.defaultScopes, p.limits ?? null, p.isPlayground ?? false);
 }
 
 export type CreateLedgerPartitionsRow = {

@@ -40,19 +40,27 @@ export async function createKey(
   key: KeyToCreate,
   { fingerprint, visibleStart, visibleEnd }: GeneratedKey,
 ): Promise<KeyRow> {
-  const { plan = "", scopes = 0, models, limits, allowedCidrs } = key;
-  const [row] = await sql.createKey(database, action, {
-    ...key,
-    lane: laneOfId(key.accountId),
-    fingerprint: Buffer.from(fingerprint, "hex"),
+  const { id, name, plan, scopes = 0, models, limits, isPlayground } = key;
+  const columns = {
+    id,
+    fingerprint: `\\x${fingerprint}`,
+    name,
     plan,
     scopes,
+    rate_limit_rpm: key.rateLimitRpm,
+    expires_at: key.expiresAt,
+    visible_start: visibleStart,
+    visible_end: visibleEnd,
+    models,
+    allowed_cidrs: key.allowedCidrs,
+  };
+  const [row] = await sql.createKey(database, action, {
+    lane: laneOfId(key.accountId),
+    accountId: key.accountId,
+    key: JSON.stringify(columns),
     defaultScopes: toScopeBits(DEFAULT_SCOPES),
-    visibleStart,
-    visibleEnd,
-    models: models?.join(","),
     limits: limits && JSON.stringify(limits),
-    allowedCidrs: allowedCidrs?.join(","),
+    isPlayground,
   });
   if (!row) throw new Error("create_key returned nothing");
   const { wait_seconds: waitSeconds, max_keys_created_per_hour: max } = row;

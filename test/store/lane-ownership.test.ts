@@ -44,7 +44,7 @@ function writesOf(payer: Payer, generationId: string): Record<string, Parameter[
     apply_payment: [lane, accountId, 0n, "{}"],
     close_account: [act, lane, accountId, "test", "", null, true, 10],
     create_account: [act, lane, accountId.replace(/^acct_../, "acct_zz"), "new", "pro", null, null, null],
-    create_key: [act, lane, accountId, keyId, new Uint8Array(32), "new", "", 1, 1, null, null, ...visible],
+    create_key: [act, lane, accountId, JSON.stringify({ id: keyId, name: "new", scopes: 1 }), 1],
     create_topup: [act, lane, accountId, "top_x", 1n, "usd", "", false, null],
     create_webhook: [act, lane, accountId, "wh_x", "https://example.com/", "", "", 16],
     delete_limit: [act, lane, keyId, "lim_x"],

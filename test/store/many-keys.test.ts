@@ -35,14 +35,23 @@ beforeAll(async () => {
 
 const PARENT = { accountId: ACCOUNT, keyId: "key_parent", fingerprint: createHash("sha256").update("parent").digest("hex") };
 
+const NEW_KEY = {
+  id: "key_x",
+  fingerprint: `\\x${createHash("sha256").update("x").digest("hex")}`,
+  name: "x",
+  scopes: 0,
+  visible_start: "abcd",
+  visible_end: "wxyz",
+};
+
 test.each([
   {
     what: "creating a key",
-    call: "create_key($act, $lane, $account, 'key_x', sha256('x'), 'x', '', 7::smallint, 7::smallint, NULL, NULL, 'abcd', 'wxyz')",
+    call: "create_key($act, $lane, $account, $key, 7::smallint)",
   },
   {
     what: "creating a key with a parent key",
-    call: "create_key($parent, $lane, $account, 'key_x', sha256('x'), 'x', '', 0::smallint, 3::smallint, NULL, NULL, 'abcd', 'wxyz')",
+    call: "create_key($parent, $lane, $account, $key, 3::smallint)",
   },
   { what: "reading an old key", call: "view_keys($lane, $account, 'key_000000001', '', 1)" },
   { what: "listing a page of keys", call: "view_keys($lane, $account, '', 'key_000010000', 51)" },
@@ -53,6 +62,7 @@ test.each([
   const text = call
     .replace("$act", `'${TEST_CALLER}'`)
     .replace("$parent", `'${callerOf(actionOfKey(PARENT))}'`)
+    .replace("$key", `'${JSON.stringify(NEW_KEY)}'`)
     .replace("$lane", `${LANE}::smallint`)
     .replace("$account", `'${ACCOUNT}'`);
   const { owner } = database;

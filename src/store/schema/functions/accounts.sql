@@ -64,8 +64,8 @@ BEGIN
     v_caller.method := 'CreditAccount';
     PERFORM move_balance(v_caller, p_lane, p_id, p_entry_id, p_month, 'credit', p_amount_micros, p_reason, p_reason);
     v_caller.method := 'CreateKey';
-    PERFORM create_key(v_caller, p_lane, p_id, p_key_id, p_fingerprint, p_name, p_plan, p_scopes, p_scopes, NULL, NULL, p_visible_start,
-      p_visible_end);
+    PERFORM create_key(v_caller, p_lane, p_id, jsonb_build_object('id', p_key_id, 'fingerprint', p_fingerprint, 'name', p_name,
+      'plan', p_plan, 'scopes', p_scopes, 'visible_start', p_visible_start, 'visible_end', p_visible_end)::text, p_scopes);
     IF p_owner_id IS NOT NULL THEN
       INSERT INTO people (id, issuer, subject, email, created_at, signed_in_at, account_id)
         VALUES (p_owner_id, p_owner_issuer, p_owner_subject, p_owner_email, clock_timestamp(), clock_timestamp(), p_id);

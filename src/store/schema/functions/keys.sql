@@ -5,11 +5,9 @@
 -- has the plan of the account and at most its limit, and scopes that the role covers. Only an operator chooses the plan (by default the
 -- account's) and may exceed its limit. A member has at most one key of the playground: a repetition renews it. Returns the key, or how
 -- many seconds the account must wait before its keys and members can create another.
--- null: p_rate_limit_rpm, p_expires_at
+-- p_key has what the caller gives as JSON, by the names of the columns. Its scopes are 0 if they are omitted.
 CREATE OR REPLACE FUNCTION create_key(
-  p_caller caller, p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan text, p_scopes smallint,
-  p_default_scopes smallint, p_rate_limit_rpm integer, p_expires_at timestamptz, p_visible_start text, p_visible_end text,
-  p_models text DEFAULT NULL, p_limits text DEFAULT NULL, p_allowed_cidrs text DEFAULT NULL,
+  p_caller caller, p_lane smallint, p_account_id text, p_key text, p_default_scopes smallint, p_limits text DEFAULT NULL,
   p_is_playground boolean DEFAULT false
 ) RETURNS SETOF created_keys
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -18,31 +16,31 @@ DECLARE
   v_parent constant keys := prove(p_caller, p_lane);
   v_account constant accounts := require_open_account(p_lane, p_account_id);
   v_is_operator constant boolean := actor_kind(p_caller) = 'operator';
-  v_plan constant plans := require_plan(coalesce(v_parent.plan, CASE WHEN v_is_operator THEN nullif(p_plan, '') END, v_account.plan));
-  v_models constant text[] := string_to_array(p_models, ',');
-  v_cidrs constant cidr[] := string_to_array(p_allowed_cidrs, ',');
-  v_scopes smallint := CASE p_scopes WHEN 0 THEN p_default_scopes ELSE p_scopes END;
+  v_given constant keys := jsonb_populate_record(NULL::keys, p_key::jsonb);
+  v_plan constant plans := require_plan(coalesce(v_parent.plan, CASE WHEN v_is_operator THEN nullif(v_given.plan, '') END, v_account.plan));
+  v_key keys := v_given;
   v_id text;
   v_result created_keys;
 BEGIN
+  v_key.scopes := CASE v_given.scopes WHEN 0 THEN p_default_scopes ELSE v_given.scopes END;
   IF v_parent.id IS NOT NULL THEN
     IF cardinality(v_parent.ancestors) >= 7 THEN
       PERFORM refuse('invalid_argument', 'This key would be the ninth of a chain in which each key created the next; eight are allowed.');
     END IF;
-    v_scopes := scopes_of_child(v_parent.scopes, p_scopes, p_default_scopes);
+    v_key.scopes := scopes_of_child(v_parent.scopes, v_given.scopes, p_default_scopes);
     -- A limit that an operator gave to the parent may exceed the plan; the limit of the new key may not.
-    PERFORM check_key_bounds(v_parent, effective_rpm(v_parent.rate_limit_rpm, false, v_plan.rpm), p_rate_limit_rpm, p_expires_at, v_models,
-      v_cidrs);
+    PERFORM check_key_bounds(v_parent, effective_rpm(v_parent.rate_limit_rpm, false, v_plan.rpm), v_given.rate_limit_rpm,
+      v_given.expires_at, v_given.models, v_given.allowed_cidrs);
     PERFORM check_limit_bounds(v_parent, p_limits::json);
   ELSIF NOT v_is_operator THEN
-    PERFORM check_rpm(NULL, p_rate_limit_rpm, v_plan);
-    IF v_scopes & ~p_caller.covered_scopes <> 0 THEN
+    PERFORM check_rpm(NULL, v_given.rate_limit_rpm, v_plan);
+    IF v_key.scopes & ~p_caller.covered_scopes <> 0 THEN
       PERFORM refuse('invalid_argument', format('must be among the scopes of your role: %s', names_of_scopes(p_caller.covered_scopes)),
         '{"field":"scopes"}');
     END IF;
   END IF;
   IF p_is_playground THEN
-    v_id := renew_playground_key(p_caller, v_plan, p_fingerprint, p_expires_at, p_visible_start, p_visible_end);
+    v_id := renew_playground_key(p_caller, v_plan, v_given);
   END IF;
   IF v_id IS NULL THEN
     IF NOT v_is_operator THEN
@@ -54,15 +52,20 @@ BEGIN
         RETURN;
       END IF;
     END IF;
+    v_key.lane := p_lane;
+    v_key.account_id := v_account.id;
+    v_key.plan := v_plan.name;
     -- The limit of the parent is stored even if the plan's is lower, so that the new key stays below its parent when the plan is raised.
-    PERFORM insert_key(
-      p_lane, v_account.id, p_id, p_fingerprint, p_name, v_plan, v_scopes,
-      coalesce(p_rate_limit_rpm, v_parent.rate_limit_rpm), v_is_operator AND p_rate_limit_rpm IS NOT NULL,
-      coalesce(p_expires_at, v_parent.expires_at), p_visible_start, p_visible_end,
-      CASE WHEN v_parent.id IS NULL THEN '{}' ELSE v_parent.ancestors || v_parent.id END,
-      coalesce(v_parent.is_limited, false), coalesce(v_models, v_parent.models), p_limits, coalesce(v_cidrs, v_parent.allowed_cidrs),
-      actor_kind(p_caller), CASE WHEN p_is_playground THEN p_caller.id END);
-    v_id := p_id;
+    v_key.rate_limit_rpm := coalesce(v_given.rate_limit_rpm, v_parent.rate_limit_rpm);
+    v_key.may_exceed_plan := v_is_operator AND v_given.rate_limit_rpm IS NOT NULL;
+    v_key.expires_at := coalesce(v_given.expires_at, v_parent.expires_at);
+    v_key.ancestors := CASE WHEN v_parent.id IS NULL THEN '{}' ELSE v_parent.ancestors || v_parent.id END;
+    v_key.is_limited := coalesce(v_parent.is_limited, false);
+    v_key.models := coalesce(v_given.models, v_parent.models);
+    v_key.allowed_cidrs := coalesce(v_given.allowed_cidrs, v_parent.allowed_cidrs);
+    v_key.playground_of := CASE WHEN p_is_playground THEN p_caller.id END;
+    PERFORM insert_key(v_key, v_plan, p_limits, actor_kind(p_caller));
+    v_id := v_key.id;
   END IF;
   RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM keys_by_id(p_lane, ARRAY[v_id]) k;
   PERFORM log_change(p_caller, p_lane, v_id, v_account.id);
@@ -70,31 +73,21 @@ END
 $$;
 
 -- Stores a new key, unless the account already has as many active keys as the plan allows. The caller holds the lane.
-CREATE OR REPLACE FUNCTION insert_key(
-  p_lane smallint, p_account_id text, p_id text, p_fingerprint bytea, p_name text, p_plan plans, p_scopes smallint,
-  p_rate_limit_rpm integer, p_may_exceed_plan boolean, p_expires_at timestamptz, p_visible_start text,
-  p_visible_end text, p_ancestors text[], p_is_limited boolean, p_models text[], p_limits text, p_allowed_cidrs cidr[], p_actor text,
-  p_playground_of text
-) RETURNS void
+CREATE OR REPLACE FUNCTION insert_key(p_key keys, p_plan plans, p_limits text, p_actor text) RETURNS void
   LANGUAGE plpgsql
 AS $$
 DECLARE
-  v_now constant timestamptz := clock_timestamp();
-  v_key keys;
+  v_key keys := p_key;
 BEGIN
-  IF p_expires_at <= v_now THEN
+  v_key.created_at := clock_timestamp();
+  v_key.warned_days := days_warned(v_key.created_at, v_key.expires_at);
+  IF v_key.expires_at <= v_key.created_at THEN
     PERFORM refuse('invalid_argument', 'must be in the future', '{"field":"expires_at"}');
   END IF;
-  INSERT INTO keys (lane, fingerprint, id, account_id, name, plan, scopes, rate_limit_rpm, may_exceed_plan,
-                    visible_start, visible_end, created_at, expires_at, ancestors, is_limited, models,
-                    allowed_cidrs, warned_days, playground_of)
-    VALUES (p_lane, p_fingerprint, p_id, p_account_id, p_name, p_plan.name, p_scopes, p_rate_limit_rpm,
-            p_may_exceed_plan, p_visible_start, p_visible_end, v_now, p_expires_at, p_ancestors, p_is_limited, p_models,
-            p_allowed_cidrs, days_warned(v_now, p_expires_at), p_playground_of)
-    RETURNING * INTO v_key;
-  PERFORM check_key_cap(p_lane, p_account_id, p_plan);
+  INSERT INTO keys SELECT v_key.*;
+  PERFORM check_key_cap(v_key.lane, v_key.account_id, p_plan);
   IF p_limits IS NOT NULL THEN
-    PERFORM set_limits(p_lane, p_account_id, p_id, p_limits, true, p_actor);
+    PERFORM set_limits(v_key.lane, v_key.account_id, v_key.id, p_limits, true, p_actor);
   END IF;
   PERFORM write_key_event(v_key, 'key.created', '{}');
 END
@@ -269,9 +262,7 @@ END
 $$;
 
 -- Gives the key of a member's playground a new secret and expiry. Returns its id; NULL if there is none. The caller is proven.
-CREATE OR REPLACE FUNCTION renew_playground_key(
-  p_caller caller, p_plan plans, p_fingerprint bytea, p_expires_at timestamptz, p_visible_start text, p_visible_end text
-) RETURNS text
+CREATE OR REPLACE FUNCTION renew_playground_key(p_caller caller, p_plan plans, p_given keys) RETURNS text
   LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -283,8 +274,8 @@ BEGIN
   IF NOT FOUND THEN
     RETURN NULL;
   END IF;
-  PERFORM replace_secret(v_key, p_fingerprint, p_visible_start, p_visible_end, 0);
-  UPDATE keys k SET expires_at = p_expires_at, plan = p_plan.name WHERE k.lane = v_key.lane AND k.id = v_key.id;
+  PERFORM replace_secret(v_key, p_given.fingerprint, p_given.visible_start, p_given.visible_end, 0);
+  UPDATE keys k SET expires_at = p_given.expires_at, plan = p_plan.name WHERE k.lane = v_key.lane AND k.id = v_key.id;
   IF v_key.expires_at <= clock_timestamp() THEN
     PERFORM check_key_cap(v_key.lane, v_key.account_id, p_plan);
   END IF;
