@@ -6,7 +6,6 @@ import type { ServiceFigures } from "../store/service-figures.ts";
 import { defineService, type ServiceDeps } from "./define-service.ts";
 import { limitStreams, MAX_LONG_READS, watchAudit } from "./run-audit.ts";
 
-/** The state of an upstream, and its attempts in the window. */
 type UpstreamFigures = {
   readonly name: string;
   readonly openBreakers: number;
@@ -75,7 +74,6 @@ export type Overview = {
 /** Sends the current figures at once and then at regular times, until the signal is aborted or the server stops. */
 export type WatchOverview = (operatorId: string, signal: AbortSignal) => AsyncIterable<Overview>;
 
-/** The dependencies that only operator services have. */
 export type OperatorDeps = ServiceDeps & { readonly watchOverview: WatchOverview };
 
 export const consoleService = defineService<typeof ConsoleService, OperatorDeps>(ConsoleService, {

@@ -27,7 +27,6 @@ import type { Deliverer } from "../webhooks/deliverer.ts";
 import { type MemberCheck, type MemberTable, memberCheck } from "./request-members.ts";
 import type { DecodeTokens } from "./token-texts.ts";
 
-/** The dependencies that each method of a service gets. */
 export type ServiceDeps = Deps & { readonly meter: Meter };
 
 /** A method: a function, or the two functions of a method that generates. */
@@ -127,7 +126,6 @@ export type ApiCall = {
   readonly operator: Operator;
   /** The person who is signed in to the customer page. Only calls of that page have one. */
   readonly member: Member;
-  /** Who makes a change. */
   readonly actor: Actor;
   /** The change, without what the log shows of it. */
   readonly action: Action;
@@ -138,7 +136,6 @@ export type ApiCall = {
   /** "CreditAccount" */
   readonly methodName: string;
   readonly requestId: string;
-  /** Undefined if the caller sent none. */
   readonly idempotencyKey: string | undefined;
   /** Tells the caller which account has the name that it sent: the header x-vx-account of the response has the id. */
   nameAccount(id: string): void;
@@ -173,14 +170,12 @@ export type Deps = {
   readonly decodeTokens: DecodeTokens;
   /** Names the provider in exports. */
   readonly productName: string;
-  /** Where customers add credit. */
   readonly topUpUrl: string | undefined;
   /** Undefined if the server takes no payments. */
   readonly topUps: TopUps | undefined;
   /** The payments of the owner of the demo account, on a server that takes none and permits that sign-in. */
   readonly simulatedTopUps: TopUps | undefined;
   readonly eventWatch: EventWatch;
-  /** For how long events are kept. */
   readonly eventsDays: number;
   readonly deliverer: Pick<Deliverer, "addressesFor" | "test">;
   readonly priceLists: PriceLists;

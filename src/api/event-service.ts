@@ -15,7 +15,6 @@ import {
 import { type ApiCall, type Deps, defineService } from "./define-service.ts";
 import { accountIdToRead } from "./named-account.ts";
 
-/** The types of events, and the messages that describe their data. */
 export const EVENT_TYPES: ReadonlyMap<string, DescMessage> = new Map(
   file_vx_v1_event.messages.flatMap((message) => getOption(message, eventTypes).map((type) => [type, message] as const)),
 );

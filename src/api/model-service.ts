@@ -29,7 +29,6 @@ export function modelsOf(catalog: Catalog, key: AdmittedKey): readonly Model[] {
   return key.models === undefined ? catalog.list() : catalog.list().filter((model) => isAllowed(key, model));
 }
 
-/** The model with this id or alias, if the key may use it. */
 export function allowedModel(catalog: Catalog, key: AdmittedKey, id: string): Model {
   const model = catalog.get(id);
   if (!model) throw unknownModel(id, modelsOf(catalog, key));

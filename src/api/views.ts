@@ -202,7 +202,6 @@ function viewGeneration(row: EntryRow): MessageInitShape<typeof LedgerEntrySchem
   };
 }
 
-/** The fields of a model that callers and operators see. */
 function commonFields(model: Model) {
   return {
     id: model.id,

@@ -68,7 +68,6 @@ type ComponentsOptions = {
   readonly maintenance: Maintenance | undefined;
 };
 
-/** The components that the listeners of a process share. */
 export function createComponents(options: ComponentsOptions) {
   const { config, log, catalog, login, cells, telemetry, leakKeys } = options;
   const metrics = createMetrics(RELEASE);
@@ -351,7 +350,6 @@ export function createUpstreams(options: UpstreamsOptions): Runner {
   return runner;
 }
 
-/** Does not measure attempts without a request. */
 function measureAttempt(metrics: Metrics, { call, upstream, result }: AttemptReport): void {
   if (!result) return;
   const { startedAtMs, firstPieceAtMs, endedAtMs, usage } = result;

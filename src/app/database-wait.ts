@@ -11,7 +11,6 @@ const PAUSE_MS = 1_000;
 type DatabaseWaitOptions = {
   readonly config: Config;
   readonly log: Log;
-  /** Aborted when the server should stop. */
   readonly stopSignal: AbortSignal;
   /** Answers probes from the first failure on. Resolves to a function that stops this. */
   readonly openProbes: () => Promise<() => Promise<void>>;

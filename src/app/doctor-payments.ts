@@ -4,7 +4,6 @@ import { type Endpoint, WebhookEndpoints } from "../payments/stripe/webhook-endp
 import type { Finding } from "./finding.ts";
 import type { Config } from "./settings/config.ts";
 
-/** Checks the settings at Stripe that payments need. */
 export async function checkPayments({ payments, publicUrl }: Config): Promise<Finding[]> {
   if (!payments) return [];
   const client = new StripeClient(payments.stripe);

@@ -38,12 +38,10 @@ export class Drain {
     };
   }
 
-  /** Aborted when the drain begins. */
   get startSignal(): AbortSignal {
     return this.#started.signal;
   }
 
-  /** Aborted when the time for the drain is over. */
   get endSignal(): AbortSignal {
     return this.#ended.signal;
   }

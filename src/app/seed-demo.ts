@@ -58,7 +58,6 @@ export async function announceDemo({ config, deps, url, print }: AnnounceOptions
   print(demoText(secret, url, deps.catalog.list(), hasOwner), { demo_key: secret });
 }
 
-/** The terminal text about the demo account. */
 function demoText(secret: string, baseUrl: string, models: readonly Model[], hasOwner: boolean): string {
   const { id: model } = exampleModels(models).generation.model;
   const page = hasOwner

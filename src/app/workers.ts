@@ -12,7 +12,6 @@ import { ConfigError, StartError } from "./start-error.ts";
 /** Server processes that share the public port. */
 export type Workers = {
   readonly address: AddressInfo;
-  /** Returns the metrics of all workers and of this process. */
   readMetrics(own: Registry): Promise<Registry>;
   /** Makes the workers reload the models and the TLS certificates. */
   reload(): void;

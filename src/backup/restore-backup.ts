@@ -30,7 +30,6 @@ export type RestoreOptions = {
 export type RestoredBackup = {
   readonly description: Description;
   readonly clusterDir: string;
-  /** Where the replaced database is. */
   readonly movedTo: string | undefined;
 };
 

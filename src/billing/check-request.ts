@@ -21,7 +21,6 @@ const SCHEMA_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 /** The ledger stores the user. */
 const USER = /^\P{Cc}{0,128}$/u;
 
-/** Whether the key may use the model. */
 export function isAllowed({ models }: Pick<AdmittedKey, "models">, model: Model): boolean {
   return models === undefined || models.includes(model.id);
 }

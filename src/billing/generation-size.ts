@@ -185,7 +185,6 @@ function withMaxTokens(model: Model, size: Size, maxTokens: number): Size {
   return { ...size, maxTokens, amountMicros };
 }
 
-/** What the hold of a generation covers. */
 function extentOf(size: Pick<Size, "inputTokens" | "maxTokens" | "images">): Extent {
   return { inputTokens: size.inputTokens, outputTokens: size.maxTokens, images: size.images };
 }

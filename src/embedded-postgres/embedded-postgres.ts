@@ -12,7 +12,6 @@ export { EmbeddedPostgresError } from "./error.ts";
 export type EmbeddedPostgres = {
   /** Folder of the unix socket; the port number in the socket's name is 5432. */
   readonly socketDir: string;
-  /** The PostgreSQL data folder. */
   readonly clusterDir: string;
   readonly logDir: string;
   /** True if the postmaster of a killed server was still running and was reused. */

@@ -56,7 +56,6 @@ export type ExampleModel = {
   readonly missing: string | undefined;
 };
 
-/** The models in examples, by what the examples need. */
 type ExampleModels = {
   readonly generation: ExampleModel;
   readonly tools: ExampleModel;

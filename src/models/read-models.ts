@@ -19,7 +19,6 @@ export async function readModels(
   return parseModels(text, path, env);
 }
 
-/** The text of a file of limited size. */
 function readText(path: string, maxBytes: number): string {
   const bytes = readBytes(path, maxBytes, (problem) => new ModelsError(`VX_MODELS: ${problem}`));
   if (bytes.length > maxBytes) throw new ModelsError(`VX_MODELS: ${path} is larger than ${maxBytes} bytes`);

@@ -78,7 +78,6 @@ export type PaymentProvider = {
   lookUp(reference: PaymentReference): Promise<FoundPayment | undefined>;
   /** Creates a customer for an account, and returns its id. `replaced` is the one that was deleted, if there was one. */
   createCustomer(accountId: string, replaced?: string): Promise<string>;
-  /** Creates a page on which the customer stores a payment method. */
   createMethodPage(
     order: Pick<ChargeOrder, "accountId" | "customerId" | "currency"> & Pick<Order, "returnUrl">,
   ): Promise<{ readonly id: string; readonly url: string }>;

@@ -41,7 +41,6 @@ export function createMetrics(version: string) {
   };
 }
 
-/** What the calls of each model used and cost. */
 function modelMetrics(registry: Registry) {
   const { counter } = labelledMetrics(registry);
   return {

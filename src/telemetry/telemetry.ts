@@ -37,7 +37,6 @@ export type MetricSettings = {
   readonly exportTimeoutMillis: number;
 };
 
-/** The export of traces and metrics by OpenTelemetry. */
 export type Telemetry = {
   readonly startTrace: StartTrace | undefined;
   readonly recordAttempt: RecordAttempt | undefined;
@@ -55,7 +54,6 @@ export type ServerTrace = CallTrace & {
 /** Starts the span of a call. Times are by performance.now(). */
 export type StartTrace = (parent: TraceParent | undefined, startedAtMs: number) => ServerTrace;
 
-/** The route of a call over REST. */
 export type HttpRoute = { readonly verb: string; readonly path: string };
 
 /** What the span of a finished call shows. It has no content, no key and no address of the caller. */

@@ -6,7 +6,6 @@ import type { Delta, Output } from "../../domain/output.ts";
 import type { Reasoning } from "../../domain/prompt.ts";
 import { inputTokensOf, outputTokensOf } from "../../domain/usage.ts";
 
-/** A complete reply without its message. */
 export function summaryOf(reply: Reply) {
   return {
     id: reply.id,

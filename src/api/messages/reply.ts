@@ -107,7 +107,6 @@ function toolUseBlock({ id, name, arguments: text }: ToolCall): Block {
   return { ...startedToolUse(id, name), input: inputOf(text) };
 }
 
-/** A call whose input is empty. */
 function startedToolUse(id: string, name: string): Block {
   return { type: "tool_use", id, name, input: {}, caller: DIRECT };
 }

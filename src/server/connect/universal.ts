@@ -7,7 +7,6 @@ import { type HttpRequest, type HttpResponse, isClosed, untilWritable } from "..
 import { encodeGrpcMessage } from "../wire/grpc.ts";
 import { sendRpcRefusal } from "../wire/refusal.ts";
 
-/** The headers of every response that Connect encodes. */
 export function setRpcHeaders(response: HttpResponse, requestId: string): void {
   response.setHeader("x-request-id", requestId);
   response.setHeader("cache-control", "no-store");
@@ -83,7 +82,6 @@ export function webHeaders(request: HttpRequest): Headers {
   return headers;
 }
 
-/** Aborted if the response closes before it is complete. */
 export function abortOnClose(response: HttpResponse): AbortController {
   const aborted = new AbortController();
   response.once("close", () => {

@@ -3,7 +3,6 @@ import type { Socket } from "node:net";
 import { networkOf } from "../../domain/network.ts";
 import { SlotArray } from "../../domain/slot-array.ts";
 
-/** Limits the open connections of each remote address. */
 export class ConnectionsPerAddress {
   readonly #maxConnections: number;
   readonly #counts = new Map<string, number>();

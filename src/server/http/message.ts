@@ -53,7 +53,6 @@ export function headerValues({ rawHeaders }: RequestHead, name: string): string[
   return values;
 }
 
-/** The size of all header names and values. */
 export function headerBytes(rawHeaders: readonly string[]): number {
   let bytes = 0;
   for (const text of rawHeaders) bytes += text.length;

@@ -27,7 +27,6 @@ export class RunningRequests {
     return this.#count;
   }
 
-  /** Serves a request, or refuses it because of its problem. */
   serve(request: HttpRequest, response: HttpResponse, problem: BadRequest | undefined): void {
     this.#add(response);
     // A reset by the peer is not logged: code that waits for the request gets "close".

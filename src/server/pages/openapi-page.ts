@@ -14,7 +14,6 @@ import type { Product } from "./site-header.ts";
 
 type Json = { [name: string]: unknown };
 
-/** The document with the built-in models in its examples. */
 const DOCUMENT = new URL("../../../gen/openapi.json", import.meta.url);
 /** What depends on the models, by the place in the document: texts with placeholders such as {generation.id}. */
 const PLACES = new URL("../../../gen/openapi-models.json", import.meta.url);

@@ -39,7 +39,6 @@ function etagOf(content: Buffer): string {
   return `W/"${hash("sha256", content, "base64url").slice(0, 22)}"`;
 }
 
-/** Sends the content in response to a GET or HEAD. */
 export function sendPacked(request: HttpRequest, anyResponse: HttpResponse, packed: Packed, options: PageOptions): void {
   // TypeScript cannot call writeHead on the union: the two response types declare it differently.
   const response = anyResponse as ServerResponse;

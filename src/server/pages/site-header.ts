@@ -2,7 +2,6 @@ import type { ServePath } from "../http/message.ts";
 import { type Html, html } from "./html.ts";
 import { asset, NOTHING, pack } from "./packed.ts";
 
-/** How the pages present the product. */
 export type Product = {
   readonly name: string;
   readonly logo: Logo | undefined;

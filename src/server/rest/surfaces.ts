@@ -5,7 +5,6 @@ import { basePathOf, type Surface, surfaceOf } from "../../rules/policy.ts";
 import { anthropicErrorBody, errorBody, errorObject } from "../errors/http-error.ts";
 import { httpBindings } from "./http-rule.ts";
 
-/** The conventions of one API over REST. */
 export type RestSurface = {
   readonly requestIdHeaders: readonly string[];
   /** Whether the key can also be in the header `x-api-key`. */
@@ -73,7 +72,6 @@ function responsesErrorEvent(error: DomainError, requestId: string, position: nu
   return eventText(`${head.slice(0, -1)},"error":${errorObject(error, requestId)}}`, "error");
 }
 
-/** The starts of the second addresses of the services. */
 export function basePathsOf(services: readonly DescService[]): string[] {
   return [...new Set(services.map(basePathOf).filter((path) => path !== ""))];
 }

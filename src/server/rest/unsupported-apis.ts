@@ -80,7 +80,6 @@ export function unsupportedApiAt(path: string): UnsupportedApi | undefined {
   return MOST_SPECIFIC_FIRST.find((api) => isAtOrBelow(path, api.path));
 }
 
-/** The error message for the caller. */
 export function describeUnsupported({ path, name, instead }: UnsupportedApi): string {
   const refusal = `${path}: this server does not support ${name}.`;
   return instead === undefined ? refusal : `${refusal} ${instead}`;

@@ -48,7 +48,6 @@ const STREAMS = {
   gzip: () => createGzip(),
 } as const;
 
-/** Compresses pieces as they are read. */
 export function compressPieces(encoding: Encoding, pieces: AsyncIterable<string | Buffer>): AsyncIterable<Buffer> {
   // An error ends the reading too.
   return pipeline(pieces, STREAMS[encoding](), () => undefined);

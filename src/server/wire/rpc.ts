@@ -25,7 +25,6 @@ export type RpcFormat = {
   /** Whether messages are framed: in gRPC, gRPC-Web and streams of Connect. */
   readonly isEnveloped: boolean;
   readonly contentType: string;
-  /** The header that names the compression of messages. */
   readonly encodingHeader: "grpc-encoding" | "connect-content-encoding" | "content-encoding";
   /** The request header that lists the compressions that the caller reads. */
   readonly acceptHeader: "grpc-accept-encoding" | "connect-accept-encoding" | "accept-encoding";
@@ -286,7 +285,6 @@ export function bodyMsOf(share: BodyShare, remainingMs = Number.POSITIVE_INFINIT
   return Math.max(0, Math.min(share.bodyMs, remainingMs));
 }
 
-/** The flag of an envelope with compressed content. */
 export const COMPRESSED = 1;
 /** The flag of the last envelope of a Connect stream, which contains no message. */
 const END_STREAM = 2;

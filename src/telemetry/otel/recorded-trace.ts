@@ -25,7 +25,6 @@ import { attemptAttributes, callAttributes, nameOfCall, operationOf } from "./at
 
 const NO_ATTRIBUTES: Attributes = Object.freeze({});
 
-/** What the traces of a process share. */
 type TraceParts = {
   readonly ids: IdGenerator;
   readonly resource: Resource;

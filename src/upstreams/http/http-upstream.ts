@@ -18,7 +18,6 @@ const COMMON_HEADERS = {
   "accept-encoding": "identity",
 };
 
-/** A model on a server with an HTTP API. */
 export class HttpUpstream implements Upstream {
   readonly name: string;
   readonly #dialects: Dialects;

@@ -270,7 +270,6 @@ type ExchangeState =
       readonly maxBytes: number;
       readonly timer: NodeJS.Timeout;
     }
-  /** Collects a reply that is one JSON object. */
   | { readonly kind: "collecting"; readonly chunks: Buffer[]; readonly maxBytes: number }
   | Refused
   /** The reply is complete. The end of the response frees the connection for the next call. */
