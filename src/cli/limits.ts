@@ -3,6 +3,7 @@ import { type SetLimitRequest, SetLimitResponseSchema } from "../../gen/vx/admin
 import { type Limit, LimitSchema } from "../../gen/vx/v1/limit_pb.js";
 import { countsCost } from "../domain/limit.ts";
 import { formatMicros, parseAmount } from "../domain/money.ts";
+import { allowedTextsOf } from "../rules/limits.ts";
 import { call } from "./call.ts";
 import { withAdmin } from "./client.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
@@ -30,8 +31,8 @@ function amountText(amount: bigint, { metric }: Pick<Limit, "metric">): string {
   return countsCost(metric) ? formatMicros(amount) : String(amount);
 }
 
-const METRICS = ["cost", "tokens", "generations", "concurrent", "cost_alert"];
-const WINDOWS = ["minute", "hour", "day", "week", "month", "total"];
+const METRICS = allowedTextsOf(LimitSchema.field.metric);
+const WINDOWS = allowedTextsOf(LimitSchema.field.window);
 
 export const LIMIT_TEXT = "a limit such as cost/month=25.00, tokens/minute=5000,model=small,per=user or concurrent=4";
 

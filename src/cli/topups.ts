@@ -1,5 +1,6 @@
-import { AccountTopUpSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { AccountTopUpSchema, ListTopUpsRequestSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { AutoTopUpSchema } from "../../gen/vx/v1/top_up_pb.js";
+import { allowedTextsOf } from "../rules/limits.ts";
 import { call, list } from "./call.ts";
 import { ACCOUNT, fixed, flag, option, REASON, required, unused } from "./parameters.ts";
 import { columnsOf } from "./print.ts";
@@ -25,7 +26,7 @@ const autoColumns = columnsOf(
   { state: (state) => state.replaceAll("_", " ") },
 );
 
-const STATES = ["pending", "paid", "failed", "expired", "refunded", "disputed"];
+const STATES = allowedTextsOf(ListTopUpsRequestSchema.field.state);
 const ended = unused("the automatic top-ups end");
 
 export const row = noun([], {

@@ -1,5 +1,7 @@
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { PutPlanRequestSchema, RotateKeyRequestSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Micros, parseAmount } from "../domain/money.ts";
+import { maximumOf } from "../rules/limits.ts";
 import { usageFailure } from "./failure.ts";
 
 /** Reads the text of a parameter called `name`; `before` is the value that it already has. An invalid text is a usage error. */
@@ -12,10 +14,6 @@ function refuse(name: string, rule: string, text: string): never {
 const DAY_MS = 86_400_000;
 /** The largest amount that the server accepts for one entry. */
 const MAX_MOVEMENT_MICROS = 1_000_000_000_000_000n;
-const MAX_RPM = 1_000_000;
-/** 30 days. */
-const MAX_OVERLAP_SECONDS = 2_592_000;
-const MAX_INT32 = 2_147_483_647;
 const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 /** A limit or a count. */
@@ -27,9 +25,9 @@ function upTo(max: number): Parser<number> {
   };
 }
 
-export const positive: Parser<number> = upTo(MAX_INT32);
-export const rpm: Parser<number> = upTo(MAX_RPM);
-export const overlapSeconds: Parser<number> = upTo(MAX_OVERLAP_SECONDS);
+export const positive: Parser<number> = upTo(2_147_483_647);
+export const rpm: Parser<number> = upTo(maximumOf(PutPlanRequestSchema.field.rpm));
+export const overlapSeconds: Parser<number> = upTo(maximumOf(RotateKeyRequestSchema.field.overlapSeconds));
 
 /** An amount with a sign. */
 const amount: Parser<Micros> = (text, name) => {

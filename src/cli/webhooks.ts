@@ -1,5 +1,10 @@
-import { TestWebhookResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import {
+  ListDeliveriesRequestSchema,
+  TestWebhookResponseSchema,
+  UpdateWebhookRequestSchema,
+} from "../../gen/vx/admin/v1/admin_pb.js";
 import { DeliverySchema, type Webhook, WebhookSchema } from "../../gen/vx/v1/webhook_pb.js";
+import { allowedTextsOf } from "../rules/limits.ts";
 import { call, list } from "./call.ts";
 import { withAdmin } from "./client.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
@@ -73,7 +78,7 @@ export const row = noun(
         webhookId,
         url: option("--url <url>", "the new address"),
         ...properties,
-        state: option("--state <state>", "the new state", ["enabled", "paused"]),
+        state: option("--state <state>", "the new state", allowedTextsOf(UpdateWebhookRequestSchema.field.state)),
         reason: REQUIRED_REASON,
       },
       needsOption: true,
@@ -116,7 +121,11 @@ export const row = noun(
       none: "There are no such deliveries.",
       fields: {
         webhookId,
-        state: option("--state <state>", "only deliveries in this state", ["pending", "delivered", "failed"]),
+        state: option(
+          "--state <state>",
+          "only deliveries in this state",
+          allowedTextsOf(ListDeliveriesRequestSchema.field.state),
+        ),
       },
       examples: ["wh_… --state failed"],
     }),

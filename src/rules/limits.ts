@@ -82,6 +82,19 @@ export function tooMany(max: number): string {
   return `must have at most ${max} items`;
 }
 
+/** The texts that the .proto allows in a field, besides the empty one. */
+export function allowedTextsOf(field: DescField): readonly string[] {
+  const rules = rulesOf(field);
+  return rules?.case === "string" ? rules.value.in.filter((text) => text !== "") : [];
+}
+
+/** The largest number that the .proto allows in a field of 32 bits. */
+export function maximumOf(field: DescField): number {
+  const rules = rulesOf(field);
+  const { lessThan } = rules?.case === "int32" ? rules.value : { lessThan: undefined };
+  return lessThan?.case === "lte" ? lessThan.value : Number.POSITIVE_INFINITY;
+}
+
 /** The maximum number of characters that the .proto allows in the texts of a field. */
 export function maxCharactersOf(field: DescField): number {
   const rules = itemRulesOf(field);

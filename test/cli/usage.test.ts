@@ -135,6 +135,13 @@ describe("wrong usage exits 2 with an error on stderr", () => {
     ["keys rotate key_1 --overlap-seconds 2592001", /--overlap-seconds/],
     ["limits list", /--plan, --account/],
     ["limits set --plan pro --metric tokens --window day --amount 2.5", /a whole number/],
+    ["limits set --plan pro --amount 1", /^vx: the option '--metric <metric>' is missing/],
+    ["limits set --plan pro --metrc cost --amount 1", /^vx: unknown option '--metrc'\n\(Did you mean --metric\?\)/],
+    [
+      "limits set --plan pro --metric requests --amount 1",
+      /Allowed choices are cost, tokens, generations, concurrent, cost_alert\./,
+    ],
+    ["topups list --state gone", /Allowed choices are pending, paid, failed, expired, refunded, disputed\./],
     ["usage show --sort name", /--sort: must be one of cost, requests, start/],
     ["usage export --format xml", /--format: must be csv or focus/],
     ["ledger list acct_00000000000000000000000000 --csv --json", /--csv contains all pages/],
