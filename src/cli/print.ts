@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, type Message, type MessageShape, ScalarType } from "@bufbuild/protobuf";
-import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, TimestampSchema, timestampDate } from "@bufbuild/protobuf/wkt";
 import { writerOf } from "../codec/json/writer.ts";
 import { formatMicros } from "../domain/money.ts";
 import { printOut, UNSAFE, visible } from "./output.ts";
@@ -84,10 +84,11 @@ function isNumber({ fieldKind, scalar, name, parent }: DescField): boolean {
   return /INT/.test(ScalarType[scalar]) || parent.fields.some((other) => other.name === `${name}_micros`);
 }
 
-function textOf({ fieldKind, name }: DescField): (value: unknown) => string {
-  if (fieldKind === "message") return (value) => formatTime(value as Timestamp | undefined);
-  if (fieldKind === "list") return (value) => (value as readonly unknown[]).join(",");
-  if (name.endsWith("_micros")) return (value) => formatMicros(value as bigint);
+function textOf(field: DescField): (value: unknown) => string {
+  if (field.message === TimestampSchema) return (value) => formatTime(value as Timestamp | undefined);
+  if (field.fieldKind === "list" && field.listKind === "scalar") return (value) => (value as readonly unknown[]).join(",");
+  if (field.fieldKind !== "scalar") throw new Error(`${field} needs a text`);
+  if (field.name.endsWith("_micros")) return (value) => formatMicros(value as bigint);
   return (value) => (typeof value === "boolean" ? (value ? "yes" : "") : String(value));
 }
 

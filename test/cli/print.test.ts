@@ -1,7 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { AccountTopUpSchema, AuditFindingSchema, CreateAccountResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import {
+  AccountTopUpSchema,
+  AuditFindingSchema,
+  AuditResponseSchema,
+  CreateAccountResponseSchema,
+} from "../../gen/vx/admin/v1/admin_pb.js";
 import { visible } from "../../src/cli/output.ts";
 import { type Column, columnsOf, createTable, formatTable, formatTime, jsonLine } from "../../src/cli/print.ts";
 
@@ -64,6 +69,12 @@ test("titles, texts and alignment of columns follow from the fields of a message
     "top_1  acct_1   $25.00  $5.00  yes        2030-01-31T12:00:00Z  is paid",
     "",
   ]);
+});
+
+test("a field with messages has no column without a text", () => {
+  const all = "accounts, entries, keys, balanceMicros, operatorEvents, consistent, findings";
+  expect(() => columnsOf(AuditResponseSchema, all, {})).toThrow(/findings needs a text/);
+  expect(columnsOf(AuditResponseSchema, all, {}, { findings: ({ length }) => String(length) })).toHaveLength(7);
 });
 
 test("a field without a column and a reason is a type error, and so is an unknown field", () => {
