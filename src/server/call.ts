@@ -6,7 +6,8 @@ import { actionOf } from "../api/operator-action.ts";
 import type { StartedGeneration } from "../billing/generation-request.ts";
 import type { BodyShare } from "../codec/body-budget.ts";
 import type { CallTrace } from "../domain/call-trace.ts";
-import type { DomainError } from "../domain/errors.ts";
+import { containsKey } from "../domain/credentials.ts";
+import { DomainError } from "../domain/errors.ts";
 import { networkOf } from "../domain/network.ts";
 import { turnToEnd } from "../domain/next-turn.ts";
 import type { Operator } from "../domain/operator.ts";
@@ -16,7 +17,6 @@ import type { Action, Actor } from "../store/action.ts";
 import type { AdmittedKey, RateWindow } from "../store/admit.ts";
 import type { HttpRoute } from "../telemetry/telemetry.ts";
 import { contentLengthOf, headerValues, isClosed, type RequestHead, remoteAddressOf } from "./http/message.ts";
-import { idempotencyKeyOf } from "./idempotency-key.ts";
 
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
 
@@ -332,3 +332,32 @@ export abstract class Call<Method extends ServedMethod = ServedMethod> implement
 }
 
 type ChangedByOperator = { readonly target: string; readonly amountMicros: bigint | undefined };
+
+const MAX_KEY_LENGTH = 255;
+
+/** The key that makes a call safe to repeat, quoted or bare; undefined if the caller sent none. */
+function idempotencyKeyOf(call: Call): string | undefined {
+  const given = call.headers("idempotency-key");
+  const other = call.headers("request_id");
+  if (given.length + other.length === 0) return undefined;
+  const values = [...given, ...other];
+  const keys = new Set(values.map(unquoted));
+  const [key] = keys;
+  if (keys.size > 1 || key === undefined) throw invalidKey("must be sent once");
+  if (key === "" || key.length > MAX_KEY_LENGTH) throw invalidKey(`must have 1 to ${MAX_KEY_LENGTH} characters`);
+  if (!/^[\x20-\x7e]+$/.test(key)) throw invalidKey("must be printable ASCII");
+  // The key is stored.
+  if (containsKey(key)) throw invalidKey("must not contain an API key");
+  return key;
+}
+
+/** Unquotes a structured-field string, "…" with \" and \\ in it; any other value is used unchanged. */
+function unquoted(value: string): string {
+  const text = value.trim();
+  const inner = /^"((?:[^"\\]|\\["\\])*)"$/.exec(text)?.[1];
+  return inner === undefined ? text : inner.replace(/\\(["\\])/g, "$1");
+}
+
+function invalidKey(description: string): DomainError {
+  return DomainError.ofField("idempotency-key", description);
+}
