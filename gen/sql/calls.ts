@@ -1277,15 +1277,6 @@ export async function listAllEvents(cell: FunctionCaller, p: {
   return await cell.call<EventView>("list_all_events", p.types, p.beforeMicros, p.beforeId, p.limit);
 }
 
-export async function listAllTopups(cell: FunctionCaller, p: {
-  state: string;
-  onlyProblems: boolean;
-  before: string;
-  limit: number;
-}): Promise<Topups[]> {
-  return await cell.call<Topups>("list_all_topups", p.state, p.onlyProblems, p.before, p.limit);
-}
-
 export type ListArchivesRow = {
   month: number;
   file: string;
@@ -1448,14 +1439,14 @@ export async function listRecentEntries(cell: FunctionCaller, p: {
 }
 
 export async function listTopups(cell: FunctionCaller, p: {
-  lane: number;
-  accountId: string;
+  lane?: number | null | undefined;
+  accountId?: string | null | undefined;
   state: string;
   onlyProblems: boolean;
   before: string;
   limit: number;
 }): Promise<Topups[]> {
-  return await cell.call<Topups>("list_topups", p.lane, p.accountId, p.state, p.onlyProblems, p.before, p.limit);
+  return await cell.call<Topups>("list_topups", p.lane ?? null, p.accountId ?? null, p.state, p.onlyProblems, p.before, p.limit);
 }
 
 export async function logOpenedPage(cells: ChangedCells, action: Action, p: {

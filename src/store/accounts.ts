@@ -32,7 +32,7 @@ export async function createAccount(
   { id, name, plan }: { readonly id: string; readonly name: string; readonly plan: string },
   profile?: AccountProfile,
 ): Promise<AccountRow> {
-  const [row] = await sql.createAccount(database, action, { lane: laneOfId(id), id, name, plan, ...profile });
+  const [row] = await sql.createAccount(database, action, { ...profile, lane: laneOfId(id), id, name, plan });
   return row as AccountRow;
 }
 
@@ -146,7 +146,7 @@ export async function setAccountPlan(database: Cells, action: Action, id: string
 }
 
 export async function updateAccount(database: Cells, action: Action, id: string, changes: AccountChanges): Promise<AccountRow> {
-  const [row] = await sql.updateAccount(database, action, { lane: laneOfId(id), id, ...changes });
+  const [row] = await sql.updateAccount(database, action, { ...changes, lane: laneOfId(id), id });
   return row as AccountRow;
 }
 

@@ -27,7 +27,7 @@ export async function putAutoTopUp(
   accountId: string,
   settings: AutoTopUpSettings,
 ): Promise<AutoTopUpRow | undefined> {
-  const values = { lane: laneOfId(accountId), accountId, ...settings, currency: paymentCurrency() };
+  const values = { ...settings, lane: laneOfId(accountId), accountId, currency: paymentCurrency() };
   const [row] = await sql.putAutoTopup(database, action, values);
   return row;
 }

@@ -106,7 +106,7 @@ export async function usePageLink(
   fingerprint: string,
   browser: Browser,
 ): Promise<boolean> {
-  const [row] = await sql.usePageLink(home, { link: bytes(link), fingerprint: bytes(fingerprint), ...browser });
+  const [row] = await sql.usePageLink(home, { ...browser, link: bytes(link), fingerprint: bytes(fingerprint) });
   return row?.is_valid === true;
 }
 

@@ -99,14 +99,14 @@ const ALL: TopUpFilter = { state: "", onlyProblems: false };
 export async function listTopUps(database: Cells, accountId: string, page: Page, filter = ALL) {
   const lane = laneOfId(accountId);
   const range = { before: before(page), limit: page.size + 1 };
-  const rows = await sql.listTopups(database.at(lane), { lane, accountId, ...filter, ...range });
+  const rows = await sql.listTopups(database.at(lane), { ...filter, ...range, lane, accountId });
   return cut(rows, page);
 }
 
 /** Those of all accounts. */
-export async function listAllTopUps(database: Cells, page: Page, filter: TopUpFilter) {
+export async function listAllTopUps(database: Cells, page: Page, { state, onlyProblems }: TopUpFilter) {
   const rows = await mergeCells<TopUpRow>(database, page.size + 1, {
-    read: (cell, last, limit) => sql.listAllTopups(cell, { ...filter, before: last?.id ?? before(page), limit }),
+    read: (cell, last, limit) => sql.listTopups(cell, { state, onlyProblems, before: last?.id ?? before(page), limit }),
     compare: (one, other) => compareBytes(other.id, one.id),
     laneOf: ({ id }) => laneOfId(id),
   });

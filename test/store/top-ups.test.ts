@@ -324,10 +324,10 @@ test("whatever happens in whatever order, a payment is credited once and taken b
 test("lists of the top-ups of all accounts read few pages, whatever the state and the number of top-ups", async () => {
   /** With the numbers of rows. */
   const calls = {
-    "list_all_topups('', false, '', 26)": 26,
-    "list_all_topups('paid', false, 'top_5', 26)": 26,
-    "list_all_topups('disputed', false, '', 26)": 2,
-    "list_all_topups('', true, '', 26)": 1,
+    "list_topups(NULL, NULL, '', false, '', 26)": 26,
+    "list_topups(NULL, NULL, 'paid', false, 'top_5', 26)": 26,
+    "list_topups(NULL, NULL, 'disputed', false, '', 26)": 2,
+    "list_topups(NULL, NULL, '', true, '', 26)": 1,
   };
   // PostgreSQL plans with statistics, which the rows of other tests would change.
   const { owner, drop } = await createTestDatabase();

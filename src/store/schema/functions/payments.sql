@@ -47,30 +47,24 @@ BEGIN
 END
 $$;
 
--- The top-ups of an account before the given one, newest first, with the filters of list_all_topups. An empty p_before means the first
--- page.
+-- The top-ups of an account, or of all if none is given, before the given one, newest first: with a state, or all if it is empty, and
+-- only those whose payment differs from them if p_only_problems. An empty p_before means the first page.
+-- null: p_lane, p_account_id
 CREATE OR REPLACE FUNCTION list_topups(
   p_lane smallint, p_account_id text, p_state text, p_only_problems boolean, p_before text, p_limit integer
 ) RETURNS SETOF topups
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
-AS $$
-BEGIN
-  RETURN QUERY SELECT t.* FROM topups t
-    WHERE t.lane = p_lane AND t.account_id = p_account_id AND (p_before = '' OR t.id < p_before)
-      AND (p_state = '' OR t.state::text = p_state) AND (NOT p_only_problems OR t.problem <> '')
-    ORDER BY t.id DESC LIMIT p_limit;
-END
-$$;
-
--- The top-ups of all accounts before the given one, newest first: with a state, or all if it is empty, and only those whose payment
--- differs from them if p_only_problems.
-CREATE OR REPLACE FUNCTION list_all_topups(p_state text, p_only_problems boolean, p_before text, p_limit integer)
-  RETURNS SETOF topups
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path FROM CURRENT
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 BEGIN
+  IF p_account_id IS NOT NULL THEN
+    RETURN QUERY SELECT t.* FROM topups t
+      WHERE t.lane = p_lane AND t.account_id = p_account_id AND (p_before = '' OR t.id < p_before)
+        AND (p_state = '' OR t.state::text = p_state) AND (NOT p_only_problems OR t.problem <> '')
+      ORDER BY t.id DESC LIMIT p_limit;
+    RETURN;
+  END IF;
   RETURN QUERY SELECT t.* FROM topups t
     WHERE (p_state = '' OR t.state = nullif(p_state, '')::topup_state) AND (NOT p_only_problems OR t.problem <> '')
       AND (p_before = '' OR t.id COLLATE "C" < p_before)
