@@ -1,4 +1,4 @@
-import { DomainError, ERRORS } from "../domain/errors.ts";
+import { type DomainError, isRefusal } from "../domain/errors.ts";
 import type { Action, Actor } from "../store/action.ts";
 import { logRefusal } from "../store/operator-log.ts";
 import type { ApiCall, Deps } from "./define-service.ts";
@@ -40,6 +40,7 @@ export async function makeLoggedChange<Result>(
   try {
     return await make(action);
   } catch (error) {
+    // Other errors, such as a lost connection, do not tell whether the change was made.
     if (isRefusal(error)) await recordRefusal(deps, action, error);
     throw error;
   }
@@ -52,9 +53,4 @@ export async function recordRefusal(
   { reason }: DomainError,
 ): Promise<void> {
   await logRefusal(database, action, reason).catch((error: unknown) => onUnlogged(action, reason, error));
-}
-
-/** Other errors, such as a lost connection, do not tell whether the change was made. */
-function isRefusal(error: unknown): error is DomainError {
-  return error instanceof DomainError && ERRORS[error.reason].status < 500;
 }

@@ -1,7 +1,7 @@
 import { DomainError } from "./errors.ts";
 import { checkBase64 } from "./image.ts";
 import { nextTurn } from "./next-turn.ts";
-import type { ContentPart, Format, PromptMessage, Reasoning, ToolCall } from "./prompt.ts";
+import { type Format, type PromptMessage, type Reasoning, type ToolCall, textOfPart } from "./prompt.ts";
 import { hasMoreCharacters, unitsOf } from "./text.ts";
 
 // The limits of a message. Replies have the same ones, so that a conversation can be continued.
@@ -99,10 +99,6 @@ async function checkLength(conversation: Conversation, i: number): Promise<void>
   const together = texts.length > 1 ? ", all texts of the message together" : "";
   const description = `must be at most ${MAX_MESSAGE_CHARACTERS} characters${together}`;
   throw problem(conversation, i, contentMember(conversation, i), description);
-}
-
-function textOfPart(part: ContentPart): string {
-  return part.kind === "text" ? part.text : "";
 }
 
 function textsOfReasoning({ text, signature = "", encrypted = "" }: Reasoning): readonly string[] {

@@ -358,6 +358,11 @@ export class DomainError extends Error {
   }
 }
 
+/** Whether the server refused what the caller sent, and did not fail. */
+export function isRefusal(error: unknown): error is DomainError {
+  return error instanceof DomainError && ERRORS[error.reason].status < 500;
+}
+
 /** A text of an error, which may repeat a part of the request. gRPC cannot send half of a surrogate pair. */
 function presentable(text: string): string {
   return redactKeys(text).toWellFormed();

@@ -78,6 +78,10 @@ export type ContentPart = (
   | { readonly kind: "image"; readonly image: Image; readonly detail: ImageDetail | undefined }
 ) & { readonly cacheControl?: CacheControl };
 
+export function textOfPart(part: ContentPart): string {
+  return part.kind === "text" ? part.text : "";
+}
+
 /**
  * Where a cached part of the prompt ends, in Anthropic's format. It changes no reply, so upstreams without such a
  * control do not get it.

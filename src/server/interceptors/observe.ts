@@ -3,7 +3,7 @@ import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { CallerDisconnected } from "../../codec/body.ts";
 import { ForwardedTrace, type TraceParent } from "../../domain/call-trace.ts";
 import { redactKeys } from "../../domain/credentials.ts";
-import { DomainError, ERRORS } from "../../domain/errors.ts";
+import { DomainError, ERRORS, isRefusal } from "../../domain/errors.ts";
 import { inputTokensOf, outputTokensOf } from "../../domain/usage.ts";
 import type { FailedCall } from "../../store/failures.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -168,7 +168,8 @@ function endTrace(trace: ServerTrace, { call, endedAtMs }: CallRecord, code: str
 function writeCallLine(log: Log, { call, seconds }: CallRecord, code: string): void {
   const { admitted, failure, generation, trace, change } = call;
   // Only a bug has a stack trace.
-  const isBug = (code === "internal" || code === "unknown") && !isMistakeOfCaller(failure);
+  // gRPC requires the code INTERNAL for some mistakes of callers.
+  const isBug = (code === "internal" || code === "unknown") && !isRefusal(failure);
   const level = isBug ? "error" : code === "unavailable" ? "warn" : "info";
   if (!log.isLevelEnabled(level)) return;
   const charge = generation?.charge;
@@ -199,11 +200,6 @@ function writeCallLine(log: Log, { call, seconds }: CallRecord, code: string): v
   if (isBug) log.error({ ...line, err: causeOf(failure) }, "call failed");
   else if (level === "warn") log.warn({ ...line, detail: detailOf(failure) }, "call refused");
   else log.info(line, "call");
-}
-
-/** gRPC requires the code INTERNAL for some mistakes of callers. */
-function isMistakeOfCaller(failure: unknown): boolean {
-  return failure instanceof DomainError && ERRORS[failure.reason].status < 500;
 }
 
 /** Whether the failure counts against the server: the codes of OpenTelemetry's list that this server uses. */

@@ -19,7 +19,7 @@ import {
   type TraceParent,
   traceHeadersOf,
 } from "../../domain/call-trace.ts";
-import { DomainError, ERRORS } from "../../domain/errors.ts";
+import { DomainError, isRefusal } from "../../domain/errors.ts";
 import type { ServerTrace, TracedCall } from "../telemetry.ts";
 import { attemptAttributes, callAttributes, nameOfCall, operationOf } from "./attributes.ts";
 
@@ -111,7 +111,7 @@ export class RecordedTrace implements ServerTrace {
           context,
           parent,
           attributes: failure === undefined ? NO_ATTRIBUTES : { "error.type": reasonOf(failure) },
-          isError: isFault(failure),
+          isError: failure !== undefined && !isRefusal(failure),
         });
       },
     };
@@ -161,12 +161,6 @@ export class RecordedTrace implements ServerTrace {
 function reasonOf(failure: unknown): string {
   if (failure instanceof DomainError) return failure.reason;
   return failure instanceof Error ? failure.name : "unknown";
-}
-
-/** Whether the failure is not the caller's. */
-function isFault(failure: unknown): boolean {
-  if (failure instanceof DomainError) return ERRORS[failure.reason].status >= 500;
-  return failure !== undefined;
 }
 
 const UNSET: SpanStatus = Object.freeze({ code: SpanStatusCode.UNSET });

@@ -10,6 +10,7 @@ import {
   type Tool,
   type ToolCall,
   type ToolChoice,
+  textOfPart,
 } from "../../domain/prompt.ts";
 import { extraFieldsOf, splitItemId } from "../dialect.ts";
 import { urlOf } from "../http/request-body.ts";
@@ -81,7 +82,7 @@ function itemsOf(message: PromptMessage): object[] {
     return [{ type: "function_call_output", call_id: toolCallId, output: contentOf(content) }];
   }
   if (role !== "assistant") return [{ role, content: contentOf(content) }];
-  const text = typeof content === "string" ? content : content.map(textOf).join("");
+  const text = typeof content === "string" ? content : content.map(textOfPart).join("");
   const items: object[] = (reasoning ?? []).filter(isOwnReasoning).map(reasoningItem);
   if (text !== "" || (!toolCalls && !reasoning)) items.push({ role, content: text });
   return toolCalls ? [...items, ...toolCalls.map(callItem)] : items;
@@ -114,8 +115,4 @@ function contentOf(content: PromptMessage["content"]): string | object[] {
 function partOf(part: ContentPart): object {
   if (part.kind === "text") return { type: "input_text", text: part.text };
   return { type: "input_image", image_url: urlOf(part.image), detail: part.detail ?? "auto" };
-}
-
-function textOf(part: ContentPart): string {
-  return part.kind === "text" ? part.text : "";
 }

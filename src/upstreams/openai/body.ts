@@ -8,6 +8,7 @@ import {
   type Tool,
   type ToolCall,
   type ToolChoice,
+  textOfPart,
 } from "../../domain/prompt.ts";
 import { extraFieldsOf, isExtraField, isReasoningAlone } from "../dialect.ts";
 import { urlOf } from "../http/request-body.ts";
@@ -52,7 +53,7 @@ function messageOf({ role, content, toolCalls, toolCallId }: PromptMessage): obj
 function contentOf(content: PromptMessage["content"]): string | object[] {
   if (typeof content === "string") return content;
   if (content.some(({ kind }) => kind === "image")) return content.map(partOf);
-  return content.map((part) => (part.kind === "text" ? part.text : "")).join("");
+  return content.map(textOfPart).join("");
 }
 
 function partOf(part: ContentPart): object {
