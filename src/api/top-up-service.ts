@@ -85,12 +85,11 @@ type PutRequest = (PutAutoTopUpRequest | PutAnyAutoTopUpRequest) & WithReason & 
 
 /** Operators give no address to return to. */
 export async function putAutoTopUp(deps: Deps, accountId: string, request: PutRequest, call: ApiCall) {
-  const { automatic } = topUpsOf(deps);
   const { returnUrl = "", reason } = request;
   const change = { target: accountId, reason, details: detailsOfAutoTopUp(request) };
   const row = await makeLoggedChange(deps, call, change, (action) => {
     checkReturnUrl(returnUrl);
-    return automatic.put({ ...changeOf(request), accountId, returnUrl, action });
+    return topUpsOf(deps).automatic.put({ ...changeOf(request), accountId, returnUrl, action });
   });
   return { autoTopup: viewAutoTopUp(row) };
 }

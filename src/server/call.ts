@@ -133,8 +133,8 @@ export abstract class Call<Method extends ServedMethod = ServedMethod> implement
   trace: CallTrace | undefined = undefined;
   /** Set by the stage that authenticates. */
   admitted: Admitted | undefined = undefined;
-  /** Whether the deadline passed before the call was admitted, and the error was sent. */
-  isLate = false;
+  /** Rejects when the deadline passes; undefined if the caller set none. */
+  deadlinePassed: Promise<never> | undefined = undefined;
   /** The memory of the request; set by the stage that reads it. */
   share: BodyShare | undefined = undefined;
   message: Message | undefined = undefined;

@@ -13,7 +13,7 @@ import { bodyBudget, defaultLimits, type Limits } from "../../src/server/http/li
 import { Listener } from "../../src/server/http/listener.ts";
 import { OpenCalls } from "../../src/server/http/open-calls.ts";
 import { compose } from "../../src/server/interceptors/chain.ts";
-import { admit, deadline } from "../../src/server/interceptors/deadline.ts";
+import { deadline } from "../../src/server/interceptors/deadline.ts";
 import type { AnyInterceptor, Interceptor } from "../../src/server/interceptors/interceptor.ts";
 import { invoke } from "../../src/server/interceptors/invoke.ts";
 import { withEnd } from "../../src/server/interceptors/observe.ts";
@@ -59,7 +59,10 @@ export const OPEN: Policy = {
 
 /** A stage that admits every call. */
 export function admitting(callerOf: (call: Call) => Partial<Admitted> = () => ({})): Interceptor {
-  return (next) => async (call) => await next(admit(call, { actor: SERVER, recheck: async () => undefined, ...callerOf(call) }));
+  return (next) => async (call) => {
+    const admitted = { actor: SERVER, recheck: async () => undefined, ...callerOf(call) };
+    await next(Object.assign(call, { admitted }));
+  };
 }
 
 /** Serves a test service as the product serves its services, with HTTP/1.1 and HTTP/2 on one port. */

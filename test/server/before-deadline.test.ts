@@ -1,37 +1,35 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Call } from "../../src/server/call.ts";
-import { admit, deadline } from "../../src/server/interceptors/deadline.ts";
-import { SERVER } from "../../src/store/action.ts";
+import { beforeDeadline, deadline } from "../../src/server/interceptors/deadline.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-const ADMITTED = { actor: SERVER, recheck: async () => undefined };
 const LATE = { reason: "deadline_exceeded" };
 
-/** A call with this deadline, that waits for its admission. */
+/** A call with this deadline, that waits for its admission and then runs. */
 function serve(remainingMs: number | undefined, admission: Promise<unknown>) {
-  const call = { remainingMs: () => remainingMs, stopDeadline: () => undefined } as Call;
   const work = Promise.withResolvers<void>();
-  const stage = deadline(new AbortController().signal)(async () => {
-    await admission;
-    admit(call, ADMITTED);
+  const started = vi.fn();
+  const call = { remainingMs: () => remainingMs, stopDeadline: () => undefined } as Call;
+  const stage = deadline(new AbortController().signal)(async (call) => {
+    await beforeDeadline(call, admission);
+    started();
     await work.promise;
   });
-  return { outcome: stage(call), call, work };
+  return { outcome: stage(call), started, work };
 }
 
-test("a call whose deadline passes before its admission ends, is not admitted later, and its late failure is not reported", async () => {
-  const admission = Promise.withResolvers<void>();
-  const refused = Promise.withResolvers<void>();
-  const [late, failed] = [serve(1_000, admission.promise), serve(1_000, refused.promise)];
+test("a call whose deadline passes before its admission ends, does not start later, and its late failure is not reported", async () => {
+  const [admission, refusal] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [late, failed] = [serve(1_000, admission.promise), serve(1_000, refusal.promise)];
   vi.advanceTimersByTime(1_000);
   await expect(late.outcome).rejects.toMatchObject(LATE);
   await expect(failed.outcome).rejects.toMatchObject(LATE);
   admission.resolve();
-  refused.reject(new Error("late"));
+  refusal.reject(new Error("late"));
   await new Promise(setImmediate);
-  expect(late.call.admitted).toBeUndefined();
+  expect(late.started).not.toHaveBeenCalled();
 });
 
 test("a deadline that has passed is an error at once", async () => {

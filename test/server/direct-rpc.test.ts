@@ -5,6 +5,8 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ApiCall } from "../../src/api/define-service.ts";
 import { shutdownReason } from "../../src/app/drain.ts";
 import { DomainError } from "../../src/domain/errors.ts";
+import { beforeDeadline } from "../../src/server/interceptors/deadline.ts";
+import type { Interceptor } from "../../src/server/interceptors/interceptor.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { type Mounted, type MountOptions, mount } from "../rest/mount.ts";
 
@@ -134,7 +136,8 @@ test("a deadline also ends a call whose body does not arrive", async () => {
 });
 
 test("a deadline that passes before the admission ends the call", async () => {
-  const { url } = await serve({ reply: async () => ({}) }, { authenticate: [() => () => new Promise(() => undefined)] });
+  const authenticate: Interceptor = () => (call) => beforeDeadline(call, new Promise(() => undefined));
+  const { url } = await serve({ reply: async () => ({}) }, { authenticate: [authenticate] });
   const answer = call(url, UNARY, { "grpc-timeout": "20m" });
   answer.stream.resume();
   expect((await answer.trailers)["grpc-status"]).toBe(String(Code.DeadlineExceeded));

@@ -10,7 +10,7 @@ import type { Call } from "../call.ts";
 import { type SentKey, sentKeyOf } from "../credentials/bearer.ts";
 import { clientAddress, UNKNOWN_ADDRESS } from "../credentials/client-address.ts";
 import type { FailedAuthentications } from "../credentials/failed-authentications.ts";
-import { admit } from "./deadline.ts";
+import { beforeDeadline } from "./deadline.ts";
 import type { AdmittedCall, Interceptor } from "./interceptor.ts";
 import { setRateHeaders } from "./limit-rate.ts";
 
@@ -25,12 +25,12 @@ export type KeyAuthentication = {
 export function authenticateKey(options: KeyAuthentication): Interceptor<Call, AdmittedCall> {
   return (next) => async (call) => {
     const span = call.trace?.startStage("gate");
-    const admission = await measured(span, admissionOf(call, options, call.policy.rateLimited, span));
+    const admission = await measured(span, beforeDeadline(call, admissionOf(call, options, call.policy.rateLimited, span)));
     const { key, window, outcome } = admission;
     const readmit = async () => (await admissionOf(call, options, false, undefined)).key;
     const isOverLimit = outcome === "rate_limited";
-    const admitted = admit(call, { actor: actorOf(call, key), key, window, isOverLimit, recheck: readmit, readmit });
-    await inTurnsOf(key.accountId, () => next(admitted));
+    const admitted = { actor: actorOf(call, key), key, window, isOverLimit, recheck: readmit, readmit };
+    await inTurnsOf(key.accountId, () => next(Object.assign(call, { admitted })));
   };
 }
 

@@ -1,4 +1,5 @@
 import type { CallRate } from "../../domain/call-rate.ts";
+import { measured } from "../../domain/call-trace.ts";
 import { fingerprintOf } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { isAccountId } from "../../domain/ids.ts";
@@ -10,7 +11,7 @@ import type { AdmittedKey } from "../../store/admit.ts";
 import type { Membership, PageSession } from "../../store/members.ts";
 import type { Admitted, Call } from "../call.ts";
 import type { SessionAuthentication } from "../credentials/session-authentication.ts";
-import { admit } from "./deadline.ts";
+import { beforeDeadline } from "./deadline.ts";
 import type { AdmittedCall, Interceptor } from "./interceptor.ts";
 
 export type MemberAuthentication = {
@@ -30,9 +31,10 @@ export type MemberAuthentication = {
 /** Admits a person who is signed in: session (401), rate (429), membership (404), role and suspension (403). */
 export function authenticateMember(options: MemberAuthentication): Interceptor<Call, AdmittedCall> {
   return (next) => async (call) => {
-    const admission = await admissionOf(call, options, true);
-    const admitted = admit(call, { ...admission, recheck: () => admissionOf(call, options, false) });
-    await inTurnsOf(admission.key?.accountId, () => next(admitted));
+    const span = call.trace?.startStage("gate");
+    const admission = await measured(span, beforeDeadline(call, admissionOf(call, options, true)));
+    const admitted = { ...admission, recheck: () => admissionOf(call, options, false) };
+    await inTurnsOf(admission.key?.accountId, () => next(Object.assign(call, { admitted })));
   };
 }
 

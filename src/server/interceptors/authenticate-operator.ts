@@ -1,10 +1,11 @@
+import { measured } from "../../domain/call-trace.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { currency } from "../../domain/money.ts";
 import { hasRole } from "../../domain/operator.ts";
 import type { Actor } from "../../store/action.ts";
 import type { Call } from "../call.ts";
 import { type AuthenticateOperator, operatorOf } from "../credentials/operator-authentication.ts";
-import { admit } from "./deadline.ts";
+import { beforeDeadline } from "./deadline.ts";
 import type { AdmittedCall, Interceptor } from "./interceptor.ts";
 
 export type OperatorAuthentication = {
@@ -16,12 +17,12 @@ export type OperatorAuthentication = {
 /** Admits an operator: token or session (401), role (403). */
 export function authenticateOperator(options: OperatorAuthentication): Interceptor<Call, AdmittedCall> {
   return (next) => async (call) => {
-    const { actor, operator } = await admissionOf(call, options, true);
-    const recheck = () => admissionOf(call, options, false);
-    const admitted = admit(call, { actor, operator, recheck });
+    const span = call.trace?.startStage("gate");
+    const admission = await measured(span, beforeDeadline(call, admissionOf(call, options, true)));
+    const admitted = { ...admission, recheck: () => admissionOf(call, options, false) };
     // Commands of operators write amounts in the currency of the server.
     call.setHeader("x-vx-currency", currency().code);
-    await next(admitted);
+    await next(Object.assign(call, { admitted }));
   };
 }
 

@@ -1,51 +1,44 @@
 import { DomainError } from "../../domain/errors.ts";
 import { SlotArray } from "../../domain/slot-array.ts";
-import type { Admitted, Call } from "../call.ts";
-import type { AdmittedCall, Interceptor, Serve } from "./interceptor.ts";
+import type { Call } from "../call.ts";
+import type { Interceptor } from "./interceptor.ts";
 
 /**
- * Ends a call whose deadline passes before it is admitted, and aborts the calls that run when the server stops. Later, the signal of the
- * call has the deadline.
+ * Refuses a call whose deadline passes before it is admitted, and aborts the calls that run when the server stops. Later, the signal of
+ * the call has the deadline.
  */
 export function deadline(shutdownSignal: AbortSignal): Interceptor {
   const running = new RunningCalls(shutdownSignal);
   return (next) => async (call) => {
     const slot = running.insert(call);
-    const remainingMs = call.remainingMs();
+    const timer = startTimer(call);
     try {
-      if (remainingMs === undefined) await next(call);
-      else await beforeDeadline(call, remainingMs, next);
+      await next(call);
     } finally {
+      clearTimeout(timer);
       call.stopDeadline();
       running.remove(slot);
     }
   };
 }
 
-async function beforeDeadline(call: Call, remainingMs: number, next: Serve): Promise<void> {
-  const passed = Promise.withResolvers<never>();
-  const onDeadline = () => {
-    if (call.admitted) return;
-    call.isLate = true;
-    passed.reject(deadlineExceeded());
-  };
-  if (remainingMs <= 0) onDeadline();
-  const timer = setTimeout(onDeadline, Math.max(0, remainingMs));
-  try {
-    await Promise.race([next(call), passed.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+function startTimer(call: Call): NodeJS.Timeout | undefined {
+  const remainingMs = call.remainingMs();
+  if (remainingMs === undefined) return undefined;
+  const { promise, reject } = Promise.withResolvers<never>();
+  // Nobody waits for it once the call is admitted.
+  promise.catch(() => undefined);
+  call.deadlinePassed = promise;
+  const onDeadline = () =>
+    reject(new DomainError("deadline_exceeded", { message: "The deadline of the call passed before it started." }));
+  if (remainingMs > 0) return setTimeout(onDeadline, remainingMs);
+  onDeadline();
+  return undefined;
 }
 
-/** Adds who makes a call, unless its deadline has passed meanwhile and the error was sent. */
-export function admit(call: Call, admitted: Admitted): AdmittedCall {
-  if (call.isLate) throw deadlineExceeded();
-  return Object.assign(call, { admitted });
-}
-
-function deadlineExceeded(): DomainError {
-  return new DomainError("deadline_exceeded", { message: "The deadline of the call passed before it started." });
+/** Settles like the admission, unless the deadline of the call passes before. */
+export function beforeDeadline<Result>({ deadlinePassed }: Call, admission: Promise<Result>): Promise<Result> {
+  return deadlinePassed !== undefined ? Promise.race([admission, deadlinePassed]) : admission;
 }
 
 /** A call that can be aborted; an AbortController is one. */

@@ -12,8 +12,8 @@ export function meter(meter: Meter): Interceptor<ReadCall> {
     const { method, message } = call;
     const { invoke } = method;
     if (typeof invoke === "function") return await next(call);
-    const prompt = await invoke.prompt(message as never, call);
     const caller = callerOf(call);
+    const prompt = await invoke.prompt(message as never, call);
     if (!method.isStream) {
       call.result = invoke.respond((await meter.complete(caller, prompt)) as never, message as never, prompt);
       return await next(call);
