@@ -158,7 +158,7 @@ function createAdmitter(config: Config, { databases, turns, metrics }: AdmitterP
     maxWaiting: MAX_WAITING_ADMISSIONS,
     clocks: databases.clocks,
     turns,
-    onBatch: (size) => metrics.batchSize.observe({ batcher: "admission" }, size),
+    onBatch: (size) => metrics.batchSize.observe(["admission"], size),
   });
 }
 
@@ -188,7 +188,7 @@ function createDeps({ config, log, catalog }: ComponentsOptions, { metrics, mete
       ),
     onAudit: async (report) => {
       const findings = report.findings.length;
-      metrics.audits.inc({ result: findings === 0 ? "consistent" : "inconsistent" });
+      metrics.audits.inc([findings === 0 ? "consistent" : "inconsistent"]);
       metrics.auditFindings.set(findings);
       await recordAudit(others.database, report).catch((error: unknown) =>
         log.error({ err: error }, "storing the result of an audit failed"),
@@ -214,7 +214,7 @@ function createPayments(
   if (!config.payments) return undefined;
   const { stripe, minMicros, maxMicros } = config.payments;
   // Prometheus sees the increase of a series only if it was there before.
-  for (const reason of ALERT_REASONS) metrics.paymentAlerts.inc({ reason }, 0);
+  for (const reason of ALERT_REASONS) metrics.paymentAlerts.inc([reason], 0);
   const provider = new StripePayments(stripe, config.product.name);
   const topUps = new TopUps({
     database,
@@ -225,7 +225,7 @@ function createPayments(
     returnUrl: `${config.publicUrl}/account#/payments`,
     now: Date.now,
     onAlert: ({ topUpId, accountId, reason }) => {
-      metrics.paymentAlerts.inc({ reason });
+      metrics.paymentAlerts.inc([reason]);
       log.error({ topup: topUpId, account_id: accountId, reason }, "a payment needs attention");
     },
   });
@@ -265,8 +265,8 @@ function createNotices(
     random: Math.random,
     onAttempt: ({ status, error, latencyMs }) => {
       const outcome = error === "" ? "accepted" : status === undefined ? "no_answer" : "refused";
-      metrics.webhookAttempts.inc({ outcome });
-      metrics.webhookDuration.observe(latencyMs / 1_000);
+      metrics.webhookAttempts.inc([outcome]);
+      metrics.webhookDuration.observe([], latencyMs / 1_000);
     },
     onFailure: (cell, error) =>
       log.error({ cell: database.nameOf(cell) || undefined, err: error }, "a round of deliveries failed"),
@@ -287,7 +287,7 @@ function createFailureRecorder(
 ): FailureRecorder {
   return new FailureRecorder({
     ...others,
-    onOmitted: (cause, calls) => metrics.omittedFailures.inc({ cause }, calls),
+    onOmitted: (cause, calls) => metrics.omittedFailures.inc([cause], calls),
     onFailure: (error) => log.warn({ err: error }, "storing failed calls failed"),
   });
 }
@@ -329,7 +329,7 @@ export function createUpstreams(options: UpstreamsOptions): Runner {
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),
     onReport: (report) => {
       const { call, upstream, settings, outcome, failure, result } = report;
-      metrics.upstreamAttempts.inc({ upstream, outcome });
+      metrics.upstreamAttempts.inc([upstream, outcome]);
       measureAttempt(metrics, report);
       if (result) recordAttempt?.({ model: call.model, settings, prompt: call.prompt }, result);
       if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");
@@ -354,12 +354,12 @@ function measureAttempt(metrics: Metrics, { call, upstream, result }: AttemptRep
   if (!result) return;
   const { startedAtMs, firstPieceAtMs, endedAtMs, usage } = result;
   const model = call.model.id;
-  metrics.attemptDuration.observe({ upstream }, (endedAtMs - startedAtMs) / 1_000);
+  metrics.attemptDuration.observe([upstream], (endedAtMs - startedAtMs) / 1_000);
   if (firstPieceAtMs === undefined) return;
-  metrics.firstToken.observe({ model }, (firstPieceAtMs - startedAtMs) / 1_000);
+  metrics.firstToken.observe([model], (firstPieceAtMs - startedAtMs) / 1_000);
   const tokens = usage ? outputTokensOf(usage) : 0;
   if (tokens > 0 && endedAtMs > firstPieceAtMs)
-    metrics.tokenRate.observe({ model }, tokens / ((endedAtMs - firstPieceAtMs) / 1_000));
+    metrics.tokenRate.observe([model], tokens / ((endedAtMs - firstPieceAtMs) / 1_000));
 }
 
 /** Omits the stack: a failed upstream is not a bug of the server. */

@@ -61,7 +61,7 @@ export function createMetering(options: MeteringOptions): Metering {
     pipelines: options.pipelines,
     turns: options.turns,
     maxWaiting: MAX_WAITING,
-    onBatch: (size) => metrics.batchSize.observe({ batcher: "billing" }, size),
+    onBatch: (size) => metrics.batchSize.observe(["billing"], size),
   });
   const depletions = new DepletionReports(databases.single, () => performance.now());
   const settler = createSettler(billing, options);

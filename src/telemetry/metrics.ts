@@ -1,4 +1,4 @@
-import { type Aggregator, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { type Aggregator, Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from "prom-client";
 
 /** Metrics of prom-client whose reading takes a time that grows with the number of connections. */
 const LISTS_OF_HANDLES = [
@@ -63,6 +63,7 @@ function modelMetrics(registry: Registry) {
 /** Metrics that components change when something happens. */
 function recordedMetrics(registry: Registry) {
   const { counter, histogram } = labelledMetrics(registry);
+  const total = (name: string, help: string) => new Counter({ name, help, registers: [registry] });
   return {
     calls: counter("vx_calls_total", "Calls by RPC, protocol and gRPC code.", "rpc", "protocol", "code"),
     failures: counter("vx_failed_calls_total", "Failed calls of the developer API by reason.", "reason"),
@@ -95,13 +96,13 @@ function recordedMetrics(registry: Registry) {
       TOKENS_PER_SECOND,
       "model",
     ),
-    settlementRetries: counter("vx_settlement_retries_total", "Holds whose settlement failed at first and is retried."),
-    refusedSettlements: counter(
+    settlementRetries: total("vx_settlement_retries_total", "Holds whose settlement failed at first and is retried."),
+    refusedSettlements: total(
       "vx_refused_settlements_total",
       "Calls that failed without a charge because the database refused to write.",
     ),
-    unsettled: counter("vx_unsettled_generations_total", "Generations that were not settled before the server stopped."),
-    releasedHolds: counter("vx_released_holds_total", "Abandoned holds that this server released."),
+    unsettled: total("vx_unsettled_generations_total", "Generations that were not settled before the server stopped."),
+    releasedHolds: total("vx_released_holds_total", "Abandoned holds that this server released."),
     audits: counter("vx_audits_total", "Complete audits by result.", "result"),
     auditFindings: new Gauge({
       name: "vx_audit_findings",
@@ -181,12 +182,82 @@ function registerBuildInfo(version: string, registers: Registry[]): void {
   }).set({ version, node_version: process.versions.node }, 1);
 }
 
-function labelledMetrics(registry: Registry) {
-  const registers = [registry];
-  return {
-    counter: <Name extends string>(name: string, help: string, ...labelNames: Name[]) =>
-      new Counter({ name, help, labelNames, registers }),
-    histogram: <Name extends string>(name: string, help: string, buckets: number[], ...labelNames: Name[]) =>
-      new Histogram({ name, help, buckets, labelNames, registers }),
+/** A value for each label, in the order of their names. */
+type Values<Names extends readonly string[]> = { readonly [Position in keyof Names]: string };
+type Labels = Readonly<Record<string, string>>;
+type Sample = { readonly metricName?: string; readonly labels: object; readonly value: number };
+
+/** Counters and histograms with labels, which prom-client renders and aggregates like its own. */
+export function labelledMetrics(registry: Registry) {
+  const register = (name: string, help: string, type: string, read: () => Sample[]) => {
+    const get = async () => ({ name, help, type, aggregator: "sum", values: read() });
+    // The registry uses only the name and get().
+    registry.registerMetric({ name, get } as unknown as Metric);
   };
+  return {
+    counter<const Names extends readonly string[]>(name: string, help: string, ...labelNames: Names) {
+      const series = seriesByLabels(labelNames, (labels) => ({ labels, value: 0 }));
+      register(name, help, "counter", () => series.all);
+      return {
+        inc(values: Values<Names>, value = 1): void {
+          series.at(values).value += value;
+        },
+      };
+    },
+    histogram<const Names extends readonly string[]>(name: string, help: string, bounds: number[], ...labelNames: Names) {
+      const series = seriesByLabels(labelNames, (labels) => ({
+        labels,
+        buckets: [...bounds, Number.POSITIVE_INFINITY].map((bound) => ({ bound, count: 0 })),
+        sum: 0,
+      }));
+      register(name, help, "histogram", () =>
+        series.all.flatMap(({ labels, buckets, sum }) => {
+          let value = 0;
+          const samples = buckets.map(({ bound, count }): Sample => {
+            value += count;
+            const le = Number.isFinite(bound) ? bound : "+Inf";
+            return { metricName: `${name}_bucket`, labels: { le, ...labels }, value };
+          });
+          samples.push({ metricName: `${name}_sum`, labels, value: sum });
+          samples.push({ metricName: `${name}_count`, labels, value });
+          return samples;
+        }),
+      );
+      return {
+        observe(values: Values<Names>, value: number): void {
+          const found = series.at(values);
+          const bucket = found.buckets.find(({ bound }) => value <= bound);
+          if (bucket) bucket.count++;
+          found.sum += value;
+        },
+      };
+    },
+  };
+}
+
+type LabelNode<Series> = { series?: Series; readonly children: Map<string, LabelNode<Series>> };
+
+/** Finds a series by the value of one label after the other. prom-client joins the labels to a string for each event. */
+function seriesByLabels<Series extends object>(labelNames: readonly string[], create: (labels: Labels) => Series) {
+  const all: Series[] = [];
+  const root: LabelNode<Series> = { children: new Map() };
+  const append = (node: LabelNode<Series>, values: readonly string[]): Series => {
+    const series = create(Object.fromEntries(labelNames.map((name, i) => [name, values[i] ?? ""])));
+    node.series = series;
+    all.push(series);
+    return series;
+  };
+  const at = (values: readonly string[]): Series => {
+    let node = root;
+    for (const value of values) {
+      let next = node.children.get(value);
+      if (!next) {
+        next = { children: new Map() };
+        node.children.set(value, next);
+      }
+      node = next;
+    }
+    return node.series ?? append(node, values);
+  };
+  return { all, at };
 }

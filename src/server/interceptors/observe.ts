@@ -117,19 +117,19 @@ function sentErrorOf(failure: unknown): Pick<FailedCall, "status" | "code" | "me
 function countCall(metrics: Metrics, { call, seconds }: CallRecord, code: string): void {
   const { protocol, model, failure } = call;
   const { rpc } = call.method;
-  metrics.calls.inc({ rpc, protocol, code });
-  metrics.latency.observe({ rpc, protocol }, seconds);
-  if (model !== undefined) metrics.modelCalls.inc({ model, code });
-  if (failure !== undefined && call.policy.access === "developer") metrics.failures.inc({ reason: reasonOf(failure) });
+  metrics.calls.inc([rpc, protocol, code]);
+  metrics.latency.observe([rpc, protocol], seconds);
+  if (model !== undefined) metrics.modelCalls.inc([model, code]);
+  if (failure !== undefined && call.policy.access === "developer") metrics.failures.inc([reasonOf(failure)]);
 }
 
 function countCharge(metrics: Metrics, { generation, model = "" }: Call): void {
   const charge = generation?.charge;
   if (!charge) return;
-  metrics.charges.inc({ model }, Number(charge.amountMicros));
+  metrics.charges.inc([model], Number(charge.amountMicros));
   if (charge.upstreamCostMicros !== undefined) {
-    metrics.costedCharges.inc({ model }, Number(charge.amountMicros));
-    metrics.upstreamCosts.inc({ model }, Number(charge.upstreamCostMicros));
+    metrics.costedCharges.inc([model], Number(charge.amountMicros));
+    metrics.upstreamCosts.inc([model], Number(charge.upstreamCostMicros));
   }
   const { input, cachedInput, cacheWrite, output, reasoning } = charge.usage;
   countTokens(metrics, model, "input", input);
@@ -140,7 +140,7 @@ function countCharge(metrics: Metrics, { generation, model = "" }: Call): void {
 }
 
 function countTokens(metrics: Metrics, model: string, kind: string, tokens: number): void {
-  if (tokens > 0) metrics.tokens.inc({ model, kind }, tokens);
+  if (tokens > 0) metrics.tokens.inc([model, kind], tokens);
 }
 
 function endTrace(trace: ServerTrace, { call, endedAtMs }: CallRecord, code: string): void {

@@ -30,11 +30,11 @@ async function startFeed() {
   // The metrics are read before the next turn of the event loop.
   await setImmediate();
   const count = (calls: number, failed: number, micros: number) => {
-    metrics.calls.inc({ rpc: "vx.v1.GenerateService/Generate", protocol: "rest", code: "ok" }, calls - failed);
-    metrics.calls.inc({ rpc: "vx.v1.GenerateService/Generate", protocol: "rest", code: "internal" }, failed);
-    metrics.calls.inc({ rpc: "vx.admin.v1.ConsoleService/WatchOverview", protocol: "connect", code: "ok" }, 7);
-    metrics.failures.inc({ reason: "internal" }, failed);
-    metrics.charges.inc({ model: "m" }, micros);
+    metrics.calls.inc(["vx.v1.GenerateService/Generate", "rest", "ok"], calls - failed);
+    metrics.calls.inc(["vx.v1.GenerateService/Generate", "rest", "internal"], failed);
+    metrics.calls.inc(["vx.admin.v1.ConsoleService/WatchOverview", "connect", "ok"], 7);
+    metrics.failures.inc(["internal"], failed);
+    metrics.charges.inc(["m"], micros);
   };
   const endMinute = async () => {
     work?.();
