@@ -1,6 +1,6 @@
 import * as sql from "../../gen/sql/calls.ts";
 import { DEMO_OWNER } from "../domain/demo-owner.ts";
-import { DomainError, ERRORS } from "../domain/errors.ts";
+import { DomainError, isRefusal } from "../domain/errors.ts";
 import { monthOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
@@ -27,8 +27,6 @@ export type PageSession = {
   /** Whether the person is the owner of the demo account, who signs in without a credential. */
   readonly isDemoOwner: boolean;
 };
-
-export type PageSessionRow = sql.ListPageSessionsRow;
 
 /** What calls of a member need to know of the account. */
 export type Membership = sql.FindMemberRow;
@@ -288,7 +286,7 @@ export async function acceptInvitation(
     const [row] = await sql.acceptInvitation(database, action, invitation);
     if (!row?.has_joined) await unlink();
   } catch (error) {
-    if (error instanceof DomainError && ERRORS[error.reason].status < 500) await unlink();
+    if (isRefusal(error)) await unlink();
     throw error;
   }
 }

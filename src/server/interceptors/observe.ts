@@ -167,8 +167,7 @@ function endTrace(trace: ServerTrace, { call, endedAtMs }: CallRecord, code: str
 /** Writes the log line of a finished call. */
 function writeCallLine(log: Log, { call, seconds }: CallRecord, code: string): void {
   const { admitted, failure, generation, trace, change } = call;
-  // Only a bug has a stack trace.
-  // gRPC requires the code INTERNAL for some mistakes of callers.
+  // Only a bug gets a stack trace: gRPC requires the code INTERNAL for some mistakes of callers too.
   const isBug = (code === "internal" || code === "unknown") && !isRefusal(failure);
   const level = isBug ? "error" : code === "unavailable" ? "warn" : "info";
   if (!log.isLevelEnabled(level)) return;

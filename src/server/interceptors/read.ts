@@ -8,7 +8,6 @@ import type { AdmittedCall, Interceptor, ReadCall } from "./interceptor.ts";
 export function read(budget: BodyBudget): Interceptor<AdmittedCall, ReadCall> {
   return (next) => async (call) => {
     const share = budget.openShare(call.admitted.key?.accountId);
-    call.share = share;
     try {
       checkAnnouncedSize(call);
       const reading = call.read(share);
