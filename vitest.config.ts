@@ -12,7 +12,7 @@ const EXTRAS = [
   "agents",
   "generated",
   "grpc",
-  "limits",
+  "foreign-limits",
   "collector",
   "dashboards",
   "own",
@@ -38,7 +38,7 @@ if (folder !== undefined) process.env.TMPDIR ??= folder;
 const MEASURED = ["test/field/memory.test.ts", "test/server/floods.test.ts", "test/upstreams/floods.test.ts"];
 
 /** Tests of crashes, stops and lost databases share no process with other tests. */
-const ISOLATED = ["test/embedded-postgres/**/*.test.ts", "test/operations/**/*.test.ts"];
+const ISOLATED = ["test/database/embedded/**/*.test.ts", "test/operations/**/*.test.ts"];
 
 /** Small files that take long. Vitest starts large files first, and one process would run these alone at the end. */
 const LONG = ["test/differential/differential.test.ts", "test/field/large-work.test.ts", "test/fuzz/fuzz.test.ts"];

@@ -1,13 +1,13 @@
 import postgres from "postgres";
-import type { Cells } from "../src/store/driver/cells.ts";
-import { DatabaseClock } from "../src/store/driver/database-clock.ts";
+import type { Cells } from "../src/database/driver/cells.ts";
+import { DatabaseClock } from "../src/database/driver/database-clock.ts";
 import { loginIn } from "../test/support/embedded.ts";
 import type { Checkout } from "./checkout.ts";
 import { createPayers, type Payer } from "./payers.ts";
 import { startServer } from "./server.ts";
 import { openStore } from "./store.ts";
 
-type AdmitModule = typeof import("../src/store/admit.ts");
+type AdmitModule = typeof import("../src/keys/admit.ts");
 type KeyModule = typeof import("../src/domain/credentials.ts");
 
 /** The database is on this machine. */
@@ -34,7 +34,7 @@ export async function raiseLimits(owner: postgres.Sql, schema = "vx"): Promise<v
 
 /** Admits calls of the payer with this number. */
 export async function createAdmission(checkout: Checkout, store: Cells, payers: readonly Payer[]) {
-  const { Admitter } = await checkout.load<AdmitModule>("src/store/admit.ts");
+  const { Admitter } = await checkout.load<AdmitModule>("src/keys/admit.ts");
   const { fingerprintOf, laneOfKey } = await checkout.load<KeyModule>("src/domain/credentials.ts");
   const admitter = new Admitter(store, { pipelines: 1, maxWaiting: 16_384, clocks: store.all.map(() => NEAR) });
   const keys = payers.map(({ secret }) => ({ lane: laneOfKey(secret), fingerprint: fingerprintOf(secret) }));

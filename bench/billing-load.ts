@@ -1,14 +1,15 @@
 // Holds and settles generations through the store, in this process.
+
+import type { Cells } from "../src/database/driver/cells.ts";
 import { tokenPrices } from "../src/domain/price.ts";
 import { DEFAULT_SCOPES } from "../src/domain/scope.ts";
 import { usageOf } from "../src/domain/usage.ts";
-import type { HoldOutcome } from "../src/store/bill.ts";
-import type { Cells } from "../src/store/driver/cells.ts";
+import type { HoldOutcome } from "../src/generations/bill.ts";
 import type { Checkout } from "./checkout.ts";
 import type { Payer } from "./payers.ts";
 
-type BillingModule = typeof import("../src/store/billing.ts");
-type ClockModule = typeof import("../src/store/driver/database-clock.ts");
+type BillingModule = typeof import("../src/generations/billing.ts");
+type ClockModule = typeof import("../src/database/driver/database-clock.ts");
 type CredentialsModule = typeof import("../src/domain/credentials.ts");
 type IdsModule = typeof import("../src/domain/ids.ts");
 type LaneModule = typeof import("../src/domain/lane.ts");
@@ -19,8 +20,8 @@ export async function createGenerations(
   database: Cells,
   payers: readonly Payer[],
 ): Promise<(at: number) => Promise<void>> {
-  const { Billing } = await checkout.load<BillingModule>("src/store/billing.ts");
-  const { DatabaseClock } = await checkout.load<ClockModule>("src/store/driver/database-clock.ts");
+  const { Billing } = await checkout.load<BillingModule>("src/generations/billing.ts");
+  const { DatabaseClock } = await checkout.load<ClockModule>("src/database/driver/database-clock.ts");
   const { fingerprintOf } = await checkout.load<CredentialsModule>("src/domain/credentials.ts");
   const { createIds } = await checkout.load<IdsModule>("src/domain/ids.ts");
   const { laneOfId } = await checkout.load<LaneModule>("src/domain/lane.ts");

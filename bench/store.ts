@@ -1,11 +1,11 @@
-import type { CellRouter } from "../src/cells/cell-router.ts";
-import type { Database, Servers } from "../src/store/driver/database.ts";
+import type { CellRouter } from "../src/database/cells/cell-router.ts";
+import type { Database, Servers } from "../src/database/driver/database.ts";
 import { loginIn } from "../test/support/embedded.ts";
 import type { Checkout } from "./checkout.ts";
 
-type DatabaseModule = typeof import("../src/store/driver/database.ts");
-type RouterModule = typeof import("../src/cells/cell-router.ts");
-type DirectoryModule = typeof import("../src/cells/cell-directory.ts");
+type DatabaseModule = typeof import("../src/database/driver/database.ts");
+type RouterModule = typeof import("../src/database/cells/cell-router.ts");
+type DirectoryModule = typeof import("../src/database/cells/cell-directory.ts");
 
 const OPTIONS = { name: "bench", role: "vx_app", statementTimeoutMs: 5_000, maxStatements: 4_096, maxWaitMs: 5_000 };
 
@@ -15,7 +15,7 @@ export async function openStore(
   cleanup: AsyncDisposableStack,
   { dataDir, connections }: { dataDir: string; connections: number },
 ): Promise<Database> {
-  const { Database } = await checkout.load<DatabaseModule>("src/store/driver/database.ts");
+  const { Database } = await checkout.load<DatabaseModule>("src/database/driver/database.ts");
   const login = loginIn(dataDir, "vx_app");
   const database = new Database(
     { kind: "socket", folder: login.host, user: login.username, password: login.password, database: login.database },
@@ -32,9 +32,9 @@ export async function openCells(
   cells: readonly { readonly name: string; readonly servers: Servers; readonly schema: string }[],
   connections: number,
 ): Promise<CellRouter> {
-  const { Database } = await checkout.load<DatabaseModule>("src/store/driver/database.ts");
-  const { CellRouter } = await checkout.load<RouterModule>("src/cells/cell-router.ts");
-  const { CellDirectory } = await checkout.load<DirectoryModule>("src/cells/cell-directory.ts");
+  const { Database } = await checkout.load<DatabaseModule>("src/database/driver/database.ts");
+  const { CellRouter } = await checkout.load<RouterModule>("src/database/cells/cell-router.ts");
+  const { CellDirectory } = await checkout.load<DirectoryModule>("src/database/cells/cell-directory.ts");
   const pools = cells.map(({ servers, schema }) => new Database(servers, { ...OPTIONS, schema, connections }));
   const directory = new CellDirectory(
     cells.map(({ name }, i) => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 const DOCUMENTS = ["README.md", "CONTRIBUTING.md", "SECURITY.md", ...globSync("docs/**/*.md")];
 
-/** Paths in backticks; a path with a placeholder, such as `src/api/<service>-service.ts`, names no file. */
+/** Paths in backticks; a path with a placeholder, such as `src/<feature>/service.ts`, names no file. */
 const PATH = /`((?:src|test|docs|tools|bench|proto|gen|\.ci|\.github)\/[\w./-]+)`/g;
 
 test.each(DOCUMENTS)("every path that %s names exists", (document) => {

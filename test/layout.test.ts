@@ -1,40 +1,50 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
-/**
- * What the folders of src may import of each other: calls flow from the server to the store, and so do imports. A new
- * folder is added here before it is used.
- */
-const MAY_IMPORT: Record<string, readonly string[]> = {
-  domain: [],
-  "embedded-postgres": [],
-  store: ["sql", "domain"],
-  cells: ["store", "sql", "domain"],
-  backup: ["embedded-postgres", "store", "domain"],
-  archive: ["backup", "store", "domain"],
-  models: ["domain"],
-  tokens: ["domain"],
-  upstreams: ["domain"],
-  telemetry: ["domain"],
-  rules: ["domain", "gen"],
-  codec: ["rules", "domain"],
-  billing: ["upstreams", "store", "domain"],
-  payments: ["store", "domain"],
-  webhooks: ["store", "domain"],
-  api: ["billing", "payments", "webhooks", "store", "models", "rules", "domain", "gen"],
-  server: ["api", "billing", "payments", "codec", "rules", "models", "telemetry", "domain", "gen"],
-};
+/** One folder for each capability. A feature uses the stores and the functions of others, but never their services. */
+const FEATURES = [
+  "accounts",
+  "anthropic",
+  "api",
+  "audit",
+  "events",
+  "failures",
+  "generations",
+  "keys",
+  "ledger",
+  "limits",
+  "members",
+  "openai",
+  "operators",
+  "payments",
+  "plans",
+  "prices",
+  "usage",
+  "webhooks",
+];
 
-/** Admission decides in the gate, and calls carry what it read of the key: its types may be named above the store. */
-const MAY_NAME_TYPES_OF: Record<string, readonly string[]> = { server: ["store"] };
+/** The folders of src, from the top to the bottom: each may import its own line and those below. */
+const ORDER: readonly (readonly string[])[] = [
+  ["main.ts"],
+  ["cli"],
+  ["app"],
+  ["server"],
+  FEATURES,
+  ["upstreams", "tokens"],
+  ["models"],
+  ["database", "telemetry"],
+  ["codec"],
+  ["rules"],
+  ["domain"],
+];
 
-/** The only folders that may import everything: entry points, and the composition. */
-const TOP = ["cli", "app"];
+/** The folders that may not import others of their line. */
+const SEPARATE = ["upstreams", "tokens", "database", "telemetry"];
 
 /** Packages, and the only folders, or files, that may import them. */
 const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
-  { packages: /^postgres$/, places: ["store/"] },
+  { packages: /^postgres$/, places: ["database/"] },
   { packages: /^@connectrpc\//, places: ["server/", "app/", "cli/"] },
   { packages: /^@bufbuild\/protovalidate$/, places: ["rules/"] },
   { packages: /^node:(http|http2|https)$/, places: ["server/", "upstreams/", "cli/"] },
@@ -44,8 +54,8 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
     packages: /^node:net$/,
     places: [
       "server/",
-      "store/driver/",
-      "embedded-postgres/",
+      "database/driver/",
+      "database/embedded/",
       "upstreams/",
       "cli/",
       "app/",
@@ -55,7 +65,7 @@ const ONLY_IN: readonly { packages: RegExp; places: readonly string[] }[] = [
       "domain/network.ts",
     ],
   },
-  { packages: /^node:child_process$/, places: ["embedded-postgres/", "cli/"] },
+  { packages: /^node:child_process$/, places: ["database/embedded/", "cli/"] },
   { packages: /^node:cluster$/, places: ["app/workers.ts", "main.ts", "cli/"] },
   { packages: /^commander$/, places: ["cli/"] },
   { packages: /^stripe$/, places: ["payments/stripe/"] },
@@ -126,7 +136,7 @@ test("the source files are found", () => {
 
 test("every folder has its place in the order, and only the entry point is a file outside them", () => {
   const folders = new Set(files.filter((file) => file.includes("/")).map(partOf));
-  expect([...folders].filter((folder) => !TOP.includes(folder) && !(folder in MAY_IMPORT))).toEqual([]);
+  expect([...folders].filter((folder) => !ORDER.flat().includes(folder))).toEqual([]);
   expect(files.filter((file) => !file.includes("/"))).toEqual(["main.ts"]);
 });
 
@@ -134,17 +144,34 @@ test("nothing under src imports the generators in tools", () => {
   expect(own.filter((one) => resolved(one).startsWith("../tools/")).map(({ file }) => file)).toEqual([]);
 });
 
-describe.each(Object.entries(MAY_IMPORT))("src/%s", (part, allowed) => {
-  test(`imports only ${allowed.length === 0 ? "itself" : allowed.join(", ")} of this repository`, () => {
-    const wrong = own
-      .filter((one) => one.part === part)
-      .filter((one) => {
-        const types = one.typesOnly ? (MAY_NAME_TYPES_OF[part] ?? []) : [];
-        return ![part, ...allowed, ...types].includes(partOf(resolved(one)));
-      })
-      .map(({ file, target }) => `src/${file} imports ${target}`);
-    expect(wrong).toEqual([]);
+test("imports go down the order of folders", () => {
+  const lineOf = (part: string) => ORDER.findIndex((line) => line.includes(part));
+  const wrong = own
+    .map((one) => ({ ...one, to: partOf(resolved(one)) }))
+    .filter(({ to }) => to !== "gen" && to !== "sql")
+    .filter(
+      ({ part, to }) => lineOf(to) < lineOf(part) || (to !== part && lineOf(to) === lineOf(part) && SEPARATE.includes(part)),
+    )
+    .map(({ file, target }) => `src/${file} imports ${target}`);
+  expect(wrong).toEqual([]);
+});
+
+test("messages are imported from the rules upwards, and calls of SQL functions only in the database and the features", () => {
+  const wrong = own.filter((one) => {
+    const to = partOf(resolved(one));
+    if (to === "gen") return ["domain", "database", "upstreams", "tokens", "models", "telemetry"].includes(one.part);
+    return to === "sql" && ![...FEATURES, "database", "app", "cli"].includes(one.part);
   });
+  expect(wrong.map(({ file, target }) => `src/${file} imports ${target}`)).toEqual([]);
+});
+
+test("the service of a feature is imported by no other feature, except the service of operators", () => {
+  const wrong = own.filter((one) => {
+    const target = resolved(one);
+    const isOther = FEATURES.includes(one.part) && partOf(target) !== one.part && one.file !== "operators/service.ts";
+    return isOther && /\/([a-z-]+-)?service\.ts$/.test(target) && target !== "api/define-service.ts";
+  });
+  expect(wrong.map(({ file, target }) => `src/${file} imports ${target}`)).toEqual([]);
 });
 
 test("only the entry point imports the command line", () => {
@@ -159,14 +186,14 @@ test.each(ONLY_IN)("$packages is imported only in $places", ({ packages, places 
   expect(wrong).toEqual([]);
 });
 
-test.each(["domain", "store"])("src/%s imports no messages", (part) => {
+test.each(["domain", "database"])("src/%s imports no messages", (part) => {
   const wrong = foreign.filter((one) => one.part === part && one.target.startsWith("@bufbuild/"));
   expect(wrong.map(({ file }) => file)).toEqual([]);
 });
 
 test("SQL functions are called by gen/sql/calls.ts, and by name only in the driver", () => {
   const named = /\.call(?:<[^(]*>)?\(\s*"/;
-  const wrong = files.filter((file) => !file.startsWith("store/driver/") && named.test(sources.get(file) ?? ""));
+  const wrong = files.filter((file) => !file.startsWith("database/driver/") && named.test(sources.get(file) ?? ""));
   expect(wrong).toEqual([]);
 });
 
@@ -187,9 +214,9 @@ test("src/codec uses descriptors, errors and turns, but neither keys nor money",
   ]);
 });
 
-test("src/billing is independent of the protocol", () => {
+test("src/generations is independent of the protocol", () => {
   const words = /\b(http|https|grpc|header|headers|Connect|REST)\b/;
-  const wrong = files.filter((file) => partOf(file) === "billing" && words.test(sources.get(file) ?? ""));
+  const wrong = files.filter((file) => file.startsWith("generations/") && words.test(sources.get(file) ?? ""));
   expect(wrong).toEqual([]);
 });
 
@@ -246,10 +273,13 @@ test("the pages in console do not import each other, only shared modules", () =>
   expect(wrong).toEqual([]);
 });
 
-test("domain, api, billing and store get the clock and randomness as parameters", () => {
+/** What runs by itself, beside calls. */
+const OWN_CLOCK = /^(operators\/overview-feed|payments\/stripe\/stripe-payments|webhooks\/(deliverer|sender))\.ts$/;
+
+test("domain and features get the clock and randomness as parameters", () => {
   const fetched = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bperformance\.now\b/;
   const wrong = files.filter(
-    (file) => ["domain", "api", "billing", "store"].includes(partOf(file)) && fetched.test(sources.get(file) ?? ""),
+    (file) => ["domain", ...FEATURES].includes(partOf(file)) && !OWN_CLOCK.test(file) && fetched.test(sources.get(file) ?? ""),
   );
   expect(wrong).toEqual([]);
 });

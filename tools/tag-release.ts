@@ -2,7 +2,7 @@
 // the changelog, commits and tags. Does not push: the last line prints the command. The workflow `release` publishes the tag.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { compareReleases, RELEASE } from "../src/store/schema/release.ts";
+import { compareReleases, RELEASE } from "../src/database/schema/release.ts";
 
 const version = process.argv[2] ?? "";
 const heading = `## ${version} (unreleased)`;

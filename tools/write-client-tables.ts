@@ -1,9 +1,9 @@
 // Writes the version, the types of events and the errors of the clients: one class for each reason of the table of errors in TypeScript and
 // Python, and one constant for each in Go. Errors of the operator API and of leak reports are left out.
 import { writeFileSync } from "node:fs";
-import { EVENT_TYPES } from "../src/api/event-service.ts";
+import { RELEASE } from "../src/database/schema/release.ts";
 import { ERRORS, type Reason } from "../src/domain/errors.ts";
-import { RELEASE } from "../src/store/schema/release.ts";
+import { EVENT_TYPES } from "../src/events/types.ts";
 
 const NOT_FOR_CLIENTS: readonly Reason[] = [
   "invalid_operator_token",

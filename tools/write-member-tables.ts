@@ -1,7 +1,7 @@
-// Writes the tables of members in docs/openai.md and docs/anthropic.md from src/api/compatible-members.ts.
+// Writes the tables of members in docs/openai.md and docs/anthropic.md from src/rules/compatible-members.ts.
 import { readFileSync, writeFileSync } from "node:fs";
-import { CHAT, COMPLETIONS, EMBEDDINGS, MESSAGES, RESPONSES } from "../src/api/compatible-members.ts";
-import type { MemberTable } from "../src/api/request-members.ts";
+import { CHAT, COMPLETIONS, EMBEDDINGS, MESSAGES, RESPONSES } from "../src/rules/compatible-members.ts";
+import type { MemberTable } from "../src/rules/request-members.ts";
 
 /** By the name in the comment above each table. */
 const TABLES: Readonly<Record<string, MemberTable>> = {

@@ -2,13 +2,12 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { startEmbeddedPostgres } from "../src/embedded-postgres/embedded-postgres.ts";
-import { connect, type Sql } from "../src/store/driver/connect.ts";
-import { migrate } from "../src/store/schema/migrate.ts";
-import { readFunctions } from "../src/store/schema/sql-files.ts";
+import { connect, type Sql } from "../src/database/driver/connect.ts";
+import { startEmbeddedPostgres } from "../src/database/embedded/embedded-postgres.ts";
+import { migrate } from "../src/database/schema/migrate.ts";
+import { readFunctions } from "../src/database/schema/sql-files.ts";
 import { readCatalogue, type SqlFunction, type SqlParameter, type SqlType, type SqlValue } from "./sql/catalogue.ts";
 
-const FUNCTIONS = new URL("../src/store/schema/functions/", import.meta.url);
 const FOLDER = new URL("../gen/sql/", import.meta.url);
 
 /** As the driver parses a column. */
@@ -32,11 +31,11 @@ const WRITTEN = `// Written by tools/write-sql-calls.ts from the catalogue of a 
 // be null: see tools/sql/catalogue.ts.
 `;
 const IMPORTS = `import { LANE_COUNT } from "../../src/domain/lane.ts";
-import { type Action, type ChangedCells, change } from "../../src/store/action.ts";
-import type { FunctionCaller } from "../../src/store/driver/cells.ts";
+import { type Action, type ChangedCells, change } from "../../src/database/action.ts";
+import type { FunctionCaller } from "../../src/database/driver/cells.ts";
 `;
 
-const { types, functions } = await withDatabase(async (sql) => await readCatalogue(sql, readFunctions(FUNCTIONS)));
+const { types, functions } = await withDatabase(async (sql) => await readCatalogue(sql, readFunctions()));
 const returned = types.filter(({ name }) => functions.some(({ result }) => result.kind === "rows" && result.type === name));
 const sent = types.filter(({ name }) =>
   functions.some(({ parameters }) => parameters.some(({ type }) => elementOf(type) === name)),

@@ -4,7 +4,7 @@ import { type Load, runCallers } from "../load.ts";
 import type { Part } from "../part.ts";
 import { openStore } from "../store.ts";
 
-type AdmitModule = typeof import("../../src/store/admit.ts");
+type AdmitModule = typeof import("../../src/keys/admit.ts");
 
 const CALLERS = 256;
 const KEYS = 1_000;
@@ -16,7 +16,7 @@ export const admission: Part<{ batched: Load; hot: Load; single: Load }> = {
   open: async (checkout, cleanup) => {
     const { admit, keys, dataDir } = await openAdmission(checkout, cleanup, KEYS);
     const pool = await openStore(checkout, cleanup, { dataDir, connections: 16 });
-    const { Admitter } = await checkout.load<AdmitModule>("src/store/admit.ts");
+    const { Admitter } = await checkout.load<AdmitModule>("src/keys/admit.ts");
     // One batcher per caller, so each call is a batch of its own.
     const admitters = Array.from({ length: CALLERS }, () => new Admitter(pool, { pipelines: 1, maxWaiting: 1, clocks: [NEAR] }));
     const single = (caller: number, at: number) =>

@@ -1,7 +1,7 @@
 // Two cells on two PostgreSQL servers, compared with one cell on one, on the same cores.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
+import { startEmbeddedPostgres } from "../../src/database/embedded/embedded-postgres.ts";
 import { urlTo } from "../../test/support/embedded.ts";
 import type { Checkout } from "../checkout.ts";
 import { cpuFigure, type ServerLoad, withCpuTime } from "../cpu-time.ts";

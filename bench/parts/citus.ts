@@ -13,9 +13,9 @@ import { createPayers } from "../payers.ts";
 import { startServer, temporaryFolder } from "../server.ts";
 import { openCells } from "../store.ts";
 
-type HostsModule = typeof import("../../src/store/driver/hosts.ts");
-type MigrateModule = typeof import("../../src/cells/migrate-cell.ts");
-type WorkersModule = typeof import("../../src/cells/citus/workers.ts");
+type HostsModule = typeof import("../../src/database/driver/hosts.ts");
+type MigrateModule = typeof import("../../src/database/cells/migrate-cell.ts");
+type WorkersModule = typeof import("../../src/database/cells/citus/workers.ts");
 
 const ACCOUNTS = 1_000;
 const CALLERS = 256;
@@ -74,7 +74,7 @@ async function openTarget(
   const cells = ranges.map((lanes, i) => {
     return { name: `cell_${i}`, database_url: url, schema: `cell_${i}`, engine, lanes };
   });
-  const { migrateCell } = await checkout.load<MigrateModule>("src/cells/migrate-cell.ts");
+  const { migrateCell } = await checkout.load<MigrateModule>("src/database/cells/migrate-cell.ts");
   for (const { name, schema, lanes } of cells) {
     const address = { kind: "url", url } as const;
     await migrateCell({ name, address, schema, engine, lanes: parseLanes(lanes) ?? [] }, []);
@@ -89,8 +89,8 @@ async function openTarget(
     if (hasCitus) await moveSchema(owner, schema, workers[i]?.port as number);
   }
   await owner.end();
-  const { Hosts } = await checkout.load<HostsModule>("src/store/driver/hosts.ts");
-  const { CitusWorkers } = await checkout.load<WorkersModule>("src/cells/citus/workers.ts");
+  const { Hosts } = await checkout.load<HostsModule>("src/database/driver/hosts.ts");
+  const { CitusWorkers } = await checkout.load<WorkersModule>("src/database/cells/citus/workers.ts");
   const address = { kind: "url", url } as const;
   const open = (connections: number) => {
     const places = cells.map(({ name, schema }) => {

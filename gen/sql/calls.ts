@@ -1,8 +1,8 @@
 // Written by tools/write-sql-calls.ts from the catalogue of a migrated database: npm run generate:sql. The SQL names what can
 // be null: see tools/sql/catalogue.ts.
 import { LANE_COUNT } from "../../src/domain/lane.ts";
-import { type Action, type ChangedCells, change } from "../../src/store/action.ts";
-import type { FunctionCaller } from "../../src/store/driver/cells.ts";
+import { type Action, type ChangedCells, change } from "../../src/database/action.ts";
+import type { FunctionCaller } from "../../src/database/driver/cells.ts";
 
 export type Plans = {
   name: string;

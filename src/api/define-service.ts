@@ -6,26 +6,26 @@ import type {
   MessageInitShape,
   MessageShape,
 } from "@bufbuild/protobuf";
-import type { GenerationRequest, PieceStream, Reply } from "../billing/generation-request.ts";
-import type { Meter } from "../billing/meter.ts";
+import type { AuditReport } from "../audit/store.ts";
+import type { Action, Actor } from "../database/action.ts";
+import type { Cells } from "../database/driver/cells.ts";
 import type { NewKey } from "../domain/credentials.ts";
 import type { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
 import type { Lane } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
 import type { Operator } from "../domain/operator.ts";
+import type { EventWatch } from "../events/watch.ts";
+import type { GenerationRequest, PieceStream, Reply } from "../generations/generation-request.ts";
+import type { Meter } from "../generations/meter.ts";
+import type { AdmittedKey } from "../keys/admit.ts";
+import type { PageSession } from "../members/store.ts";
 import type { Catalog } from "../models/catalog.ts";
+import type { DecodeTokens } from "../openai/token-texts.ts";
 import type { TopUps } from "../payments/top-ups.ts";
-import type { Action, Actor } from "../store/action.ts";
-import type { AdmittedKey } from "../store/admit.ts";
-import type { AuditReport } from "../store/audit.ts";
-import type { Cells } from "../store/driver/cells.ts";
-import type { EventWatch } from "../store/event-watch.ts";
-import type { PageSession } from "../store/members.ts";
-import type { PriceLists } from "../store/prices.ts";
+import type { PriceLists } from "../prices/store.ts";
+import { type MemberCheck, type MemberTable, memberCheck } from "../rules/request-members.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
-import { type MemberCheck, type MemberTable, memberCheck } from "./request-members.ts";
-import type { DecodeTokens } from "./token-texts.ts";
 
 export type ServiceDeps = Deps & { readonly meter: Meter };
 

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolders } from "../database/embedded/server-user.ts";
 import { DomainError } from "../domain/errors.ts";
 import { fileProblem, readBytes } from "../domain/read-bytes.ts";
-import { makeFolders } from "../embedded-postgres/server-user.ts";
 import { tokenMatcher } from "../server/credentials/operator-authentication.ts";
 import type { Log } from "../telemetry/log.ts";
 import { warnIfExposed } from "./exposed-file.ts";

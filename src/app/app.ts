@@ -1,14 +1,14 @@
 import type { AddressInfo } from "node:net";
 import * as sql from "../../gen/sql/calls.ts";
+import type { FunctionCaller } from "../database/driver/cells.ts";
+import type { DatabaseAddress } from "../database/driver/connect.ts";
+import { RELEASE } from "../database/schema/release.ts";
 import { LANE_COUNT, laneRanges, lanesOfText } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
+import { removeServers } from "../generations/presence.ts";
 import { Catalog } from "../models/catalog.ts";
 import { readModels } from "../models/read-models.ts";
 import type { Listener } from "../server/http/listener.ts";
-import type { FunctionCaller } from "../store/driver/cells.ts";
-import type { DatabaseAddress } from "../store/driver/connect.ts";
-import { removeServers } from "../store/presence.ts";
-import { RELEASE } from "../store/schema/release.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { AdminTokens } from "./admin-tokens.ts";

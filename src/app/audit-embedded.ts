@@ -1,9 +1,9 @@
 import * as sql from "../../gen/sql/calls.ts";
+import { type AuditProgress, type AuditReport, auditInSteps } from "../audit/store.ts";
+import { Database } from "../database/driver/database.ts";
+import type { Engine } from "../database/driver/endpoints.ts";
 import { type Lane, lanesOfText } from "../domain/lane.ts";
 import { setCurrency } from "../domain/money.ts";
-import { type AuditProgress, type AuditReport, auditInSteps } from "../store/audit.ts";
-import { Database } from "../store/driver/database.ts";
-import type { Engine } from "../store/driver/endpoints.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type DatabaseLogin, keepCurrency, serversOf } from "./databases.ts";
 import { prepareDatabase } from "./prepare-database.ts";

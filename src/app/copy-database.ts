@@ -1,8 +1,8 @@
-import { BackupError } from "../backup/backup-format.ts";
-import { copyDatabase, tablesOf } from "../backup/copy-database.ts";
-import type { AuditReport } from "../store/audit.ts";
-import { connect, type DatabaseAddress } from "../store/driver/connect.ts";
-import { migrate } from "../store/schema/migrate.ts";
+import type { AuditReport } from "../audit/store.ts";
+import { BackupError } from "../database/backup/backup-format.ts";
+import { copyDatabase, tablesOf } from "../database/backup/copy-database.ts";
+import { connect, type DatabaseAddress } from "../database/driver/connect.ts";
+import { migrate } from "../database/schema/migrate.ts";
 import { auditDatabases } from "./audit-embedded.ts";
 import { APP_ROLE, openEmbeddedDatabase } from "./prepare-database.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { mayPass } from "../database/driver/store-error.ts";
 import { DomainError } from "../domain/errors.ts";
-import { mayPass } from "../store/driver/store-error.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Config } from "./settings/config.ts";
 import { StartError } from "./start-error.ts";

@@ -1,16 +1,16 @@
 import * as sql from "../../gen/sql/calls.ts";
-import { CellDirectory } from "../cells/cell-directory.ts";
-import { CellRouter } from "../cells/cell-router.ts";
-import { CitusWorkers } from "../cells/citus/workers.ts";
-import { type CellToMigrate, migrateCell } from "../cells/migrate-cell.ts";
-import { WaitingCells } from "../cells/waiting-cells.ts";
+import { CellDirectory } from "../database/cells/cell-directory.ts";
+import { CellRouter } from "../database/cells/cell-router.ts";
+import { CitusWorkers } from "../database/cells/citus/workers.ts";
+import { type CellToMigrate, migrateCell } from "../database/cells/migrate-cell.ts";
+import { WaitingCells } from "../database/cells/waiting-cells.ts";
+import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
+import type { DatabaseAddress } from "../database/driver/connect.ts";
+import { Database, type DatabaseOptions, type Servers } from "../database/driver/database.ts";
+import { DatabaseClock } from "../database/driver/database-clock.ts";
+import { Hosts } from "../database/driver/hosts.ts";
 import { createIds, type Ids } from "../domain/ids.ts";
 import { currency, setCurrency } from "../domain/money.ts";
-import type { Cells, FunctionCaller } from "../store/driver/cells.ts";
-import type { DatabaseAddress } from "../store/driver/connect.ts";
-import { Database, type DatabaseOptions, type Servers } from "../store/driver/database.ts";
-import { DatabaseClock } from "../store/driver/database-clock.ts";
-import { Hosts } from "../store/driver/hosts.ts";
 import { type Config, poolSizes } from "./settings/config.ts";
 import { ConfigError } from "./start-error.ts";
 

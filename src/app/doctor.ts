@@ -1,12 +1,12 @@
 import { X509Certificate } from "node:crypto";
 import { statfs } from "node:fs/promises";
-import { distributionOf } from "../cells/citus/distribution.ts";
+import { distributionOf } from "../database/cells/citus/distribution.ts";
+import { connect, type DatabaseAddress, type Sql } from "../database/driver/connect.ts";
+import type { Engine } from "../database/driver/endpoints.ts";
+import { isEmpty, readPending } from "../database/schema/migrate.ts";
 import type { Model } from "../domain/model.ts";
 import { ModelsError } from "../models/problems.ts";
 import { readModels } from "../models/read-models.ts";
-import { connect, type DatabaseAddress, type Sql } from "../store/driver/connect.ts";
-import type { Engine } from "../store/driver/endpoints.ts";
-import { isEmpty, readPending } from "../store/schema/migrate.ts";
 import { checkPayments } from "./doctor-payments.ts";
 import type { Finding } from "./finding.ts";
 import { APP_ROLE } from "./prepare-database.ts";

@@ -1,8 +1,8 @@
-import type { CellToMigrate } from "../cells/migrate-cell.ts";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded-postgres/embedded-postgres.ts";
-import type { DatabaseAddress } from "../store/driver/connect.ts";
-import { DatabaseLock } from "../store/driver/database-lock.ts";
-import { migrate } from "../store/schema/migrate.ts";
+import type { CellToMigrate } from "../database/cells/migrate-cell.ts";
+import type { DatabaseAddress } from "../database/driver/connect.ts";
+import { DatabaseLock } from "../database/driver/database-lock.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../database/embedded/embedded-postgres.ts";
+import { migrate } from "../database/schema/migrate.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Config, embeddedConnections } from "./settings/config.ts";
 import { StartError } from "./start-error.ts";

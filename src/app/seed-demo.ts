@@ -1,5 +1,6 @@
+import { createFirstAccount } from "../accounts/store.ts";
 import type { Deps } from "../api/define-service.ts";
-import { actionOf } from "../api/operator-action.ts";
+import { SERVER } from "../database/action.ts";
 import { DEMO_OWNER } from "../domain/demo-owner.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
@@ -7,8 +8,7 @@ import { formatMicros } from "../domain/money.ts";
 import { SCOPES, toScopeBits } from "../domain/scope.ts";
 import { exampleModels } from "../models/built-in.ts";
 import type { Catalog } from "../models/catalog.ts";
-import { createFirstAccount } from "../store/accounts.ts";
-import { SERVER } from "../store/action.ts";
+import { actionOf } from "../operators/operator-action.ts";
 import type { Config } from "./settings/config.ts";
 
 const BALANCE_MICROS = 10_000_000n;

@@ -1,8 +1,8 @@
 import cluster, { type Worker } from "node:cluster";
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
+import type { DatabaseAddress } from "../database/driver/connect.ts";
 import { InvariantViolation, reportViolation } from "../domain/invariant.ts";
-import type { DatabaseAddress } from "../store/driver/connect.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Snapshot, WorkerMetrics } from "../telemetry/worker-metrics.ts";
 import { interruption } from "./database-wait.ts";

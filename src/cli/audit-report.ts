@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { AuditFindingSchema, type AuditResponse, AuditResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
-import { viewReport } from "../api/run-audit.ts";
 import { auditEmbeddedDatabase } from "../app/audit-embedded.ts";
-import type { AuditProgress, AuditReport } from "../store/audit.ts";
+import { viewReport } from "../audit/run-audit.ts";
+import type { AuditProgress, AuditReport } from "../audit/store.ts";
 import { createLog } from "../telemetry/log.ts";
 import { CommandFailure } from "./failure.ts";
 import { type Progress, printError, printOut, visible } from "./output.ts";

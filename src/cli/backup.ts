@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { openEmbeddedDatabase } from "../app/prepare-database.ts";
-import { createBackup } from "../backup/create-backup.ts";
-import { restoreBackup } from "../backup/restore-backup.ts";
+import { createBackup } from "../database/backup/create-backup.ts";
+import { restoreBackup } from "../database/backup/restore-backup.ts";
 import { auditStopped, showWithAudit } from "./audit-report.ts";
 import { embeddedSettings, explained } from "./embedded-command.ts";
 import { CommandFailure } from "./failure.ts";

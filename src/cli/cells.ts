@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import * as sql from "../../gen/sql/calls.ts";
 import { APP_ROLE } from "../app/prepare-database.ts";
-import type { CellToMigrate } from "../cells/migrate-cell.ts";
-import { abortSplit, SPLIT_STEPS, type SplitResult, splitCell } from "../cells/split-cell.ts";
+import type { CellToMigrate } from "../database/cells/migrate-cell.ts";
+import { abortSplit, SPLIT_STEPS, type SplitResult, splitCell } from "../database/cells/split-cell.ts";
+import { Database } from "../database/driver/database.ts";
+import { databaseUrlProblem } from "../database/driver/endpoints.ts";
 import { LANE_COUNT, type Lane, laneRanges, lanesOfText, parseLanes } from "../domain/lane.ts";
-import { Database } from "../store/driver/database.ts";
-import { databaseUrlProblem } from "../store/driver/endpoints.ts";
 import { EXIT_FAILED, orFailure, usageFailure } from "./failure.ts";
 import { createProgress, printError, printResult, visible } from "./output.ts";
 import { argument, flag, JSON_RESULT, option, type Values } from "./parameters.ts";

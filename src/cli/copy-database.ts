@@ -1,5 +1,5 @@
 import { copyEmbeddedDatabase } from "../app/copy-database.ts";
-import { databaseUrlProblem } from "../store/driver/endpoints.ts";
+import { databaseUrlProblem } from "../database/driver/endpoints.ts";
 import { showWithAudit } from "./audit-report.ts";
 import { embeddedSettings, explained } from "./embedded-command.ts";
 import { usageFailure } from "./failure.ts";

@@ -1,7 +1,7 @@
-import { BackupError } from "../backup/backup-format.ts";
+import { BackupError } from "../database/backup/backup-format.ts";
+import { EmbeddedPostgresError } from "../database/embedded/error.ts";
+import { MigrationError } from "../database/schema/release.ts";
 import { fileProblem } from "../domain/read-bytes.ts";
-import { EmbeddedPostgresError } from "../embedded-postgres/error.ts";
-import { MigrationError } from "../store/schema/release.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { createProgress, type Progress } from "./output.ts";
 import { readSettings } from "./target.ts";

@@ -1,8 +1,8 @@
-import { distributionOf } from "../cells/citus/distribution.ts";
-import { migrateCell } from "../cells/migrate-cell.ts";
-import type { DatabaseAddress } from "../store/driver/connect.ts";
-import { type Distribution, migrate, readSchemaStatus, type SchemaChanges } from "../store/schema/migrate.ts";
-import { MigrationError } from "../store/schema/release.ts";
+import { distributionOf } from "../database/cells/citus/distribution.ts";
+import { migrateCell } from "../database/cells/migrate-cell.ts";
+import type { DatabaseAddress } from "../database/driver/connect.ts";
+import { type Distribution, migrate, readSchemaStatus, type SchemaChanges } from "../database/schema/migrate.ts";
+import { MigrationError } from "../database/schema/release.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { printResult } from "./output.ts";
 import { flag } from "./parameters.ts";

@@ -5,7 +5,7 @@ import { readAdminToken, readAdminTokenFile } from "../app/admin-tokens.ts";
 import { readCells } from "../app/settings/cells.ts";
 import { type Config, readConfig } from "../app/settings/config.ts";
 import { ConfigError } from "../app/start-error.ts";
-import type { CellToMigrate } from "../cells/migrate-cell.ts";
+import type { CellToMigrate } from "../database/cells/migrate-cell.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";
 import { shell } from "./shell.ts";
 

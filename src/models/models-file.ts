@@ -2,9 +2,9 @@ import { isMap, isScalar, isSeq, LineCounter, type ParsedNode, parseDocument } f
 import type { z } from "zod";
 import type { Model, RemoteSettings } from "../domain/model.ts";
 import type { Prices } from "../domain/price.ts";
-import { readUpstreamKey, UpstreamKeyError } from "../domain/upstream-key.ts";
 import { modelsSchema, pricesFileSchema } from "./models-schema.ts";
 import { fieldOf, ModelsError, type Path, valueAt, valueProblem } from "./problems.ts";
+import { readUpstreamKey, UpstreamKeyError } from "./upstream-key.ts";
 
 const MAX_ALIASES = 1_000;
 const MAX_MISTAKES = 20;

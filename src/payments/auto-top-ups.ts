@@ -1,7 +1,9 @@
+import type { Action } from "../database/action.ts";
+import type { Cells } from "../database/driver/cells.ts";
 import { CallRate } from "../domain/call-rate.ts";
 import { DomainError } from "../domain/errors.ts";
 import { paymentCurrency } from "../domain/top-up.ts";
-import type { Action } from "../store/action.ts";
+import { logOpenedPage } from "../members/store.ts";
 import {
   type AutoTopUpRow,
   type AutoTopUpSettings,
@@ -12,9 +14,7 @@ import {
   putAutoTopUp,
   resumeAutoTopUp,
   setAutoTopUpPage,
-} from "../store/auto-top-ups.ts";
-import type { Cells } from "../store/driver/cells.ts";
-import { logOpenedPage } from "../store/members.ts";
+} from "./auto-top-up-store.ts";
 import { runAll } from "./failures.ts";
 import { type PaymentProvider, ProviderError } from "./provider.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Cells } from "../store/driver/cells.ts";
+import type { Cells } from "../database/driver/cells.ts";
 import type { TopUps } from "./top-ups.ts";
 
 const PAUSE_MS = 2_000;

@@ -1,5 +1,5 @@
 import type { Micros } from "../domain/money.ts";
-import type { SeenPayment } from "../store/top-ups.ts";
+import type { SeenPayment } from "./store.ts";
 
 export type Order = {
   readonly topUpId: string;

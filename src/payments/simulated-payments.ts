@@ -1,5 +1,5 @@
-import type { TopUpRow } from "../store/top-ups.ts";
 import { type FoundPayment, type PaymentProvider, type PaymentReference, ProviderError, UNPAID } from "./provider.ts";
+import type { TopUpRow } from "./store.ts";
 
 /** The start of the ids of pages and payments, before the id of their top-up. */
 const PAGE = "simulated_page_";

@@ -1,10 +1,13 @@
+import type { Action } from "../database/action.ts";
+import type { Cells } from "../database/driver/cells.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { currency, formatMicros, type Micros } from "../domain/money.ts";
 import { paymentUnit } from "../domain/top-up.ts";
-import type { Action } from "../store/action.ts";
-import type { Cells } from "../store/driver/cells.ts";
+import { AutoTopUps } from "./auto-top-ups.ts";
+import { runAll, throwFailures } from "./failures.ts";
+import { type PaymentEvent, type PaymentProvider, type PaymentReference, ProviderError, UNPAID } from "./provider.ts";
 import {
   applyPayment,
   createTopUp,
@@ -15,10 +18,7 @@ import {
   type TopUpRow,
   topUpCharge,
   topUpsToPoll,
-} from "../store/top-ups.ts";
-import { AutoTopUps } from "./auto-top-ups.ts";
-import { runAll, throwFailures } from "./failures.ts";
-import { type PaymentEvent, type PaymentProvider, type PaymentReference, ProviderError, UNPAID } from "./provider.ts";
+} from "./store.ts";
 
 export type TopUpsOptions = {
   readonly database: Cells;

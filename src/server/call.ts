@@ -2,19 +2,19 @@ import { type DescMessage, type DescMethod, getOption, type Message } from "@buf
 import { Code, ConnectError } from "@connectrpc/connect";
 import { selected_by as selectedBy } from "../../gen/vx/options/v1/options_pb.js";
 import type { ApiCall, BoundMethod, Member, RequestCheck } from "../api/define-service.ts";
-import { actionOf } from "../api/operator-action.ts";
-import type { StartedGeneration } from "../billing/generation-request.ts";
 import type { BodyShare } from "../codec/body-budget.ts";
+import type { Action, Actor } from "../database/action.ts";
 import type { CallTrace } from "../domain/call-trace.ts";
 import { containsKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { networkOf } from "../domain/network.ts";
 import { turnToEnd } from "../domain/next-turn.ts";
 import type { Operator } from "../domain/operator.ts";
+import type { StartedGeneration } from "../generations/generation-request.ts";
+import type { AdmittedKey, RateWindow } from "../keys/admit.ts";
+import { actionOf } from "../operators/operator-action.ts";
 import { maxBodyBytesOf } from "../rules/limits.ts";
 import { type Policy, PolicyError } from "../rules/policy.ts";
-import type { Action, Actor } from "../store/action.ts";
-import type { AdmittedKey, RateWindow } from "../store/admit.ts";
 import type { HttpRoute } from "../telemetry/telemetry.ts";
 import { contentLengthOf, headerValues, isClosed, type RequestHead, remoteAddressOf } from "./http/message.ts";
 

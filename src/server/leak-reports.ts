@@ -3,7 +3,7 @@ import { readBytes } from "../codec/body.ts";
 import type { BodyBudget } from "../codec/body-budget.ts";
 import { fingerprintOf, isWellFormedKey, laneOfKey, redactKeys } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
-import type { Leak, LeakedKey } from "../store/keys.ts";
+import type { Leak, LeakedKey } from "../keys/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { sendError } from "./errors/http-error.ts";
 import { type HttpRequest, type ServePath, sendJson, stopBody } from "./http/message.ts";

@@ -1,5 +1,5 @@
 import type { SandboxSettings, UpstreamSettings } from "../domain/model.ts";
-import { readUpstreamKey } from "../domain/upstream-key.ts";
+import { readUpstreamKey } from "../models/upstream-key.ts";
 import { createDialect } from "./dialects.ts";
 import type { Connections } from "./http/connection-pool.ts";
 import { HttpUpstream } from "./http/http-upstream.ts";

@@ -1,5 +1,7 @@
+import type { Cells } from "../database/driver/cells.ts";
 import { DomainError } from "../domain/errors.ts";
-import type { Cells } from "../store/driver/cells.ts";
+import type { DeliveryAddresses } from "./addresses.ts";
+import type { Outcome, Sender } from "./sender.ts";
 import {
   type Attempt,
   type Claim,
@@ -8,9 +10,7 @@ import {
   type Room,
   storeAttempts,
   type WebhookToTest,
-} from "../store/webhooks.ts";
-import type { DeliveryAddresses } from "./addresses.ts";
-import type { Outcome, Sender } from "./sender.ts";
+} from "./store.ts";
 
 const POLL_MS = 500;
 /** Attempts at once of any kind, those of them to endpoints that hang, and those to fast endpoints only. */

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { closeDatabases, type Databases, openDatabases } from "../../src/app/databases.ts";
 import { type Config, embeddedConnections, readConfig } from "../../src/app/settings/config.ts";
 import { ConfigError } from "../../src/app/start-error.ts";
-import type { Cells } from "../../src/store/driver/cells.ts";
+import type { Cells } from "../../src/database/driver/cells.ts";
 import { runs } from "../support/runs.ts";
 
 const nowhere = { kind: "socket", folder: "/nonexistent", user: "x", database: "x" } as const;

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { closeAll } from "../../src/app/app.ts";
+import { Database } from "../../src/database/driver/database.ts";
+import { DatabaseClock } from "../../src/database/driver/database-clock.ts";
+import { DatabaseMonitor } from "../../src/database/driver/monitor.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { Database } from "../../src/store/driver/database.ts";
-import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
-import { DatabaseMonitor } from "../../src/store/driver/monitor.ts";
 import { TEST_CALLER } from "../support/action.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { started } from "../support/started.ts";

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { seedDemo } from "../../src/app/seed-demo.ts";
+import { Database } from "../../src/database/driver/database.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
 import type { Ids } from "../../src/domain/ids.ts";
 import { LANE_COUNT, type Lane } from "../../src/domain/lane.ts";
-import { Database } from "../../src/store/driver/database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { typeIds } from "../support/type-ids.ts";
 

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { audit } from "../../src/store/audit.ts";
-import { ENTRIES, type LedgerOfMonths, NOT_ABORTED, prepareLedgers } from "../archive/ledger-of-months.ts";
-import { thisMonth } from "../archive/past-months.ts";
+import { audit } from "../../src/audit/store.ts";
 import { startVx } from "../cli/support.ts";
+import { ENTRIES, type LedgerOfMonths, NOT_ABORTED, prepareLedgers } from "../database/archive/ledger-of-months.ts";
+import { thisMonth } from "../database/archive/past-months.ts";
 import { started } from "../support/started.ts";
 import { replaceInFunction } from "../torture/planted/plant.ts";
 

@@ -2,10 +2,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { constants, zstdCompressSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { BackupError, CELL, DESCRIPTION, describe, MANIFEST } from "../../src/backup/backup-format.ts";
-import { ArchiveContent, walSegments } from "../../src/backup/create-backup.ts";
-import { readArchive } from "../../src/backup/restore-backup.ts";
-import { paddingOf, writeHeader } from "../../src/backup/tar.ts";
+import { BackupError, CELL, DESCRIPTION, describe, MANIFEST } from "../../src/database/backup/backup-format.ts";
+import { ArchiveContent, walSegments } from "../../src/database/backup/create-backup.ts";
+import { readArchive } from "../../src/database/backup/restore-backup.ts";
+import { paddingOf, writeHeader } from "../../src/database/backup/tar.ts";
 import { started } from "../support/started.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { audit } from "../../src/store/audit.ts";
-import { Database } from "../../src/store/driver/database.ts";
-import { migrate } from "../../src/store/schema/migrate.ts";
+import { audit } from "../../src/audit/store.ts";
+import { Database } from "../../src/database/driver/database.ts";
+import { migrate } from "../../src/database/schema/migrate.ts";
 import { spawnVx, vx } from "../cli/support.ts";
 import { createTestDatabase, functionsOf, type TestDatabase } from "../support/database.ts";
 import { createNextRelease, NEXT_MIGRATION } from "../support/next-release.ts";

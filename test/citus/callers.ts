@@ -1,4 +1,4 @@
-import type { Billing } from "../../src/store/billing.ts";
+import type { Billing } from "../../src/generations/billing.ts";
 import { endOf, holdOf, newGenerationId, type Payer } from "../support/payer.ts";
 
 const HOLD = 50n;

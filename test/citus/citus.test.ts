@@ -2,23 +2,23 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { setAccountSuspended } from "../../src/accounts/store.ts";
 import { auditDatabases } from "../../src/app/audit-embedded.ts";
-import { changeAllNodes, distributionOf, functionsForCitus, withShards } from "../../src/cells/citus/distribution.ts";
-import { CitusWorkers } from "../../src/cells/citus/workers.ts";
-import { splitCell } from "../../src/cells/split-cell.ts";
+import { audit } from "../../src/audit/store.ts";
+import { changeAllNodes, distributionOf, functionsForCitus, withShards } from "../../src/database/cells/citus/distribution.ts";
+import { CitusWorkers } from "../../src/database/cells/citus/workers.ts";
+import { splitCell } from "../../src/database/cells/split-cell.ts";
+import { connect, type Sql } from "../../src/database/driver/connect.ts";
+import { Database } from "../../src/database/driver/database.ts";
+import { migrate } from "../../src/database/schema/migrate.ts";
+import { applyFunctions, readFunctions } from "../../src/database/schema/sql-files.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { type Scope, toScopeBits } from "../../src/domain/scope.ts";
-import { setAccountSuspended } from "../../src/store/accounts.ts";
-import { Admitter } from "../../src/store/admit.ts";
-import { audit } from "../../src/store/audit.ts";
-import type { Billing } from "../../src/store/billing.ts";
-import { connect, type Sql } from "../../src/store/driver/connect.ts";
-import { Database } from "../../src/store/driver/database.ts";
-import { createKey } from "../../src/store/keys.ts";
-import { LedgerPartitions } from "../../src/store/ledger.ts";
-import { migrate } from "../../src/store/schema/migrate.ts";
-import { applyFunctions, readFunctions } from "../../src/store/schema/sql-files.ts";
+import type { Billing } from "../../src/generations/billing.ts";
+import { Admitter } from "../../src/keys/admit.ts";
+import { createKey } from "../../src/keys/store.ts";
+import { LedgerPartitions } from "../../src/ledger/store.ts";
 import { TEST_ACTION, TEST_CALLER } from "../support/action.ts";
 import { withinOneMinute } from "../support/minute.ts";
 import { charge, createPayer, moneyProblems, type Payer } from "../support/payer.ts";
@@ -29,8 +29,6 @@ import { buildCitus, type Cluster, connectNodes, moveSchema, startCluster, worke
 
 const SOURCE = process.env.VX_TEST_CITUS_SOURCE;
 if (!SOURCE) console.warn("SKIPPED: Citus is not tested: VX_TEST_CITUS_SOURCE must name a checkout of it");
-
-const FUNCTIONS = new URL("../../src/store/schema/functions/", import.meta.url);
 
 const BUILD_MS = 10 * 60_000;
 const MOVES = Number(process.env.VX_TEST_CITUS_MOVES ?? 20);
@@ -291,7 +289,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
       const tables = await transaction<{ name: string }[]>`
         SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
         WHERE c.relnamespace = 'vx_b'::regnamespace`;
-      const functions = functionsForCitus(readFunctions(FUNCTIONS));
+      const functions = functionsForCitus(readFunctions());
       const restored = withShards(functions, new Map(tables.map(({ name }) => [name, "1"])));
       await applyFunctions(transaction as unknown as Sql, "vx_b", restored);
     });

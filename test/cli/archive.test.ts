@@ -8,8 +8,8 @@ import {
   prepareLedgers,
   SECOND_LAST,
   THIRD_LAST,
-} from "../archive/ledger-of-months.ts";
-import { thisMonth } from "../archive/past-months.ts";
+} from "../database/archive/ledger-of-months.ts";
+import { thisMonth } from "../database/archive/past-months.ts";
 import { vx } from "./support.ts";
 
 let ledgers: LedgersOfMonths;

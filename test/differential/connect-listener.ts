@@ -1,5 +1,4 @@
 import { withDeps } from "../../src/api/define-service.ts";
-import { DEVELOPER_SERVICES, developerServices } from "../../src/api/services.ts";
 import type { createComponents } from "../../src/app/components.ts";
 import type { Config } from "../../src/app/settings/config.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
@@ -17,6 +16,7 @@ import { OpenCalls } from "../../src/server/http/open-calls.ts";
 import { chainOfKeys, compose } from "../../src/server/interceptors/chain.ts";
 import { pages } from "../../src/server/pages/pages.ts";
 import { probePages } from "../../src/server/pages/probes.ts";
+import { DEVELOPER_SERVICES, developerServices } from "../../src/server/services.ts";
 import { restServer } from "../../src/server/wire/rest.ts";
 import { rpcMethods } from "../../src/server/wire/rpc.ts";
 import type { Log } from "../../src/telemetry/log.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MappedStream } from "../../src/api/generate/service.ts";
+import { MappedStream } from "../../src/generations/service.ts";
 
 test("a value that cannot be mapped ends the stream with the error and closes its source once", async () => {
   let closed = 0;

@@ -1,9 +1,9 @@
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LedgerService } from "../../gen/vx/v1/ledger_pb.js";
-import { developerServices } from "../../src/api/services.ts";
 import { policiesOf } from "../../src/rules/policy.ts";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
+import { developerServices } from "../../src/server/services.ts";
 import { flood, hangUpAfter, refuse, reply, replyWhen, silentAfter } from "../support/fake-upstreams/behaviours.ts";
 import { type Generator, type GeneratorCase, generators, type Refused } from "../support/generators.ts";
 import { CHEAP_MODEL, MODEL, REQUEST, useOwnMetered, VECTOR_MODEL } from "../support/metered.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
+import { startEmbeddedPostgres } from "../../src/database/embedded/embedded-postgres.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createDataFolder } from "../support/data-folder.ts";
 import { urlTo } from "../support/embedded.ts";

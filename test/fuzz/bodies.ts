@@ -1,4 +1,4 @@
-import { developerServices } from "../../src/api/services.ts";
+import { developerServices } from "../../src/server/services.ts";
 import type { Random } from "./random.ts";
 
 export type AnyBody = Buffer;

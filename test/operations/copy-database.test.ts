@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, inject, onTestFinished, test } from "vitest";
-import { migrate } from "../../src/store/schema/migrate.ts";
+import { migrate } from "../../src/database/schema/migrate.ts";
 import { vx } from "../cli/support.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { bearer } from "../support/protocols.ts";

@@ -2,7 +2,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test, vi } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
-import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
+import { startEmbeddedPostgres } from "../../src/database/embedded/embedded-postgres.ts";
 import { startTestApp } from "../support/app.ts";
 import { createDataFolder } from "../support/data-folder.ts";
 import { urlTo } from "../support/embedded.ts";

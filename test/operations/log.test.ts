@@ -15,7 +15,7 @@ import {
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { trimLogs } from "../../src/embedded-postgres/postmaster.ts";
+import { trimLogs } from "../../src/database/embedded/postmaster.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const LOG = JSON.stringify(new URL("../../src/telemetry/log.ts", import.meta.url).href);

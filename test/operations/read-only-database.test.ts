@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/database/embedded/embedded-postgres.ts";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { createDataFolder } from "../support/data-folder.ts";
 import { loginTo } from "../support/embedded.ts";

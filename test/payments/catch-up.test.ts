@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { getAutoTopUp } from "../../src/payments/auto-top-up-store.ts";
+import { getTopUp } from "../../src/payments/store.ts";
 import { StripePayments } from "../../src/payments/stripe/stripe-payments.ts";
 import { TopUps } from "../../src/payments/top-ups.ts";
-import { getAutoTopUp } from "../../src/store/auto-top-ups.ts";
-import { getTopUp } from "../../src/store/top-ups.ts";
 import { TEST_ACTION } from "../support/action.ts";
 import { FakeStripe, WEBHOOK_SECRET } from "../support/fake-stripe.ts";
 import { createPayer } from "../support/payer.ts";

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { stepOfClosing } from "../../src/store/closing.ts";
-import type { Database } from "../../src/store/driver/database.ts";
+import { stepOfClosing } from "../../src/accounts/closing.ts";
+import type { Database } from "../../src/database/driver/database.ts";
 import { TEST_ACTION } from "../support/action.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";

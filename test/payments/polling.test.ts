@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
+import type { Cells } from "../../src/database/driver/cells.ts";
 import { createIds } from "../../src/domain/ids.ts";
 import { Polling } from "../../src/payments/polling.ts";
 import { TopUps } from "../../src/payments/top-ups.ts";
-import type { Cells } from "../../src/store/driver/cells.ts";
 import { useOwnStore, withCall } from "../support/store.ts";
 
 // The payments of other tests are not of this provider.

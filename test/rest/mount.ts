@@ -2,6 +2,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import type { ApiCall } from "../../src/api/define-service.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
+import { SERVER } from "../../src/database/action.ts";
 import type { Policy } from "../../src/rules/policy.ts";
 import type { Admitted, Call } from "../../src/server/call.ts";
 import { connectRpcs } from "../../src/server/connect/connect-rpcs.ts";
@@ -21,7 +22,6 @@ import { read } from "../../src/server/interceptors/read.ts";
 import { validate } from "../../src/server/interceptors/validate.ts";
 import { restServer } from "../../src/server/wire/rest.ts";
 import { type RpcMethod, rpcMethods } from "../../src/server/wire/rpc.ts";
-import { SERVER } from "../../src/store/action.ts";
 import type { TestFile } from "./descriptors.ts";
 
 export type Mounted = {

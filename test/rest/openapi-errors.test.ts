@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { request } from "node:http";
 import { expect, test, vi } from "vitest";
-import { developerServices } from "../../src/api/services.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
 import { bodyBudget } from "../../src/server/http/limits.ts";
 import { exampleValues } from "../../src/server/pages/openapi-page.ts";
+import { developerServices } from "../../src/server/services.ts";
 import { documentedReasons } from "../../tools/openapi/errors.ts";
 import { anthropicErrorExample, errorExample } from "../../tools/openapi/insert-examples.ts";
 import { operationsOf } from "../../tools/openapi/operations.ts";

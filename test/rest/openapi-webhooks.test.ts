@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EVENT_TYPES } from "../../src/api/event-service.ts";
+import { EVENT_TYPES } from "../../src/events/types.ts";
 import { describedWebhooks, expectDescribed } from "../support/webhook-bodies.ts";
 
 test("the document has a webhook of each type of event", () => {

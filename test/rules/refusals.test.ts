@@ -5,7 +5,7 @@ import { Health } from "../../gen/health/v1/health_pb.js";
 import { Access, MemberRole, type MethodPolicySchema, policy } from "../../gen/vx/options/v1/options_pb.js";
 import { MeService } from "../../gen/vx/v1/me_pb.js";
 import { withDeps } from "../../src/api/define-service.ts";
-import { meService } from "../../src/api/me-service.ts";
+import { meService } from "../../src/keys/me-service.ts";
 import { memberPoliciesOf, PolicyError, policiesOf } from "../../src/rules/policy.ts";
 import { rpcMethods } from "../../src/server/wire/rpc.ts";
 

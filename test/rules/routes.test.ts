@@ -4,9 +4,9 @@ import { expect, test } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../gen/google/api/http_pb.js";
 import { Access, policy, selected_by, selected_by_header } from "../../gen/vx/options/v1/options_pb.js";
-import { accountPageService } from "../../src/api/account-page-service.ts";
-import { developerServices, operatorServices } from "../../src/api/services.ts";
+import { accountPageService } from "../../src/members/service.ts";
 import { memberPolicyOf, policyOf } from "../../src/rules/policy.ts";
+import { developerServices, operatorServices } from "../../src/server/services.ts";
 
 const GEN = new URL("../../gen/", import.meta.url);
 

@@ -4,7 +4,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:h
 import { connect as connectTcp } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
-import type { AdmittedKey } from "../../src/store/admit.ts";
+import type { AdmittedKey } from "../../src/keys/admit.ts";
 import { testFile } from "../rest/descriptors.ts";
 import { admitting, type Mounted, mount } from "../rest/mount.ts";
 

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { CellToMigrate } from "../../src/cells/migrate-cell.ts";
-import { type SplitOptions, type SplitStep, splitCell } from "../../src/cells/split-cell.ts";
+import type { CellToMigrate } from "../../src/database/cells/migrate-cell.ts";
+import { type SplitOptions, type SplitStep, splitCell } from "../../src/database/cells/split-cell.ts";
 import { loginTo, urlTo } from "../support/embedded.ts";
 import { type PrimaryServer, type Standby, startStandby } from "../support/standby.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { CellToMigrate } from "../../src/cells/migrate-cell.ts";
-import { abortSplit, SPLIT_STEPS, type SplitStep, splitCell } from "../../src/cells/split-cell.ts";
+import type { CellToMigrate } from "../../src/database/cells/migrate-cell.ts";
+import { abortSplit, SPLIT_STEPS, type SplitStep, splitCell } from "../../src/database/cells/split-cell.ts";
 import { loginTo, urlTo } from "../support/embedded.ts";
 import { type PrimaryServer, type Standby, startStandby } from "../support/standby.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";

@@ -1,4 +1,4 @@
-import { type Action, callerOf } from "../../src/store/action.ts";
+import { type Action, callerOf } from "../../src/database/action.ts";
 
 /** Who makes the changes of tests that call the store directly. */
 export const TEST_ACTION: Action = {

@@ -2,8 +2,8 @@ import { create, type DescMethod, type DescMethodServerStreaming, type DescMetho
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import { developerServices } from "../../src/api/services.ts";
 import { isRestOnly } from "../../src/rules/policy.ts";
+import { developerServices } from "../../src/server/services.ts";
 import { bearer, type Caller, type ProtocolCase, protocols } from "./protocols.ts";
 
 /** Every method of the developer API, from the descriptors. */

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { expect, inject, vi } from "vitest";
-import type { DatabaseAddress } from "../../src/store/driver/connect.ts";
+import type { DatabaseAddress } from "../../src/database/driver/connect.ts";
 
 /** A separate database, cloned from the migrated template. */
 export type TestDatabase = {

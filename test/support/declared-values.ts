@@ -1,8 +1,8 @@
 // In every test, a server sends null to a SQL function, and gets null from it, only where the SQL says so, and a text for which the
 // SQL lists values is one of them: the types in gen/sql/calls.ts promise it.
 import { inject } from "vitest";
-import type { Parameter } from "../../src/store/driver/connection.ts";
-import { Database } from "../../src/store/driver/database.ts";
+import type { Parameter } from "../../src/database/driver/connection.ts";
+import { Database } from "../../src/database/driver/database.ts";
 import type { SqlValue } from "../../tools/sql/catalogue.ts";
 
 const functions = new Map(inject("sqlFunctions").map((one) => [one.name, one]));

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Passwords, passwordPath } from "../../src/embedded-postgres/password.ts";
+import { Passwords, passwordPath } from "../../src/database/embedded/password.ts";
 
 type Server = { readonly socketDir: string; passwordOf(role: string): string };
 

@@ -1,11 +1,11 @@
 import postgres from "postgres";
 import type { TestProject } from "vitest/node";
-import { prepareBinaries } from "../../src/embedded-postgres/binaries.ts";
-import { ensureCluster } from "../../src/embedded-postgres/cluster.ts";
-import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
-import { choosePlacement } from "../../src/embedded-postgres/placement.ts";
-import { migrate } from "../../src/store/schema/migrate.ts";
-import { readFunctions } from "../../src/store/schema/sql-files.ts";
+import { prepareBinaries } from "../../src/database/embedded/binaries.ts";
+import { ensureCluster } from "../../src/database/embedded/cluster.ts";
+import { startEmbeddedPostgres } from "../../src/database/embedded/embedded-postgres.ts";
+import { choosePlacement } from "../../src/database/embedded/placement.ts";
+import { migrate } from "../../src/database/schema/migrate.ts";
+import { readFunctions } from "../../src/database/schema/sql-files.ts";
 import { readCatalogue, type SqlFunction } from "../../tools/sql/catalogue.ts";
 import { copyDataFolder } from "./data-folder.ts";
 import { loginTo, urlTo } from "./embedded.ts";
@@ -47,7 +47,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await migrate({ kind: "url", url: urlTo(embedded, "vx_template") });
   const template = postgres({ ...loginTo(embedded), database: "vx_template", max: 1 });
   await template`SET search_path = vx`;
-  const functions = readFunctions(new URL("../../src/store/schema/functions/", import.meta.url));
+  const functions = readFunctions();
   project.provide("sqlFunctions", (await readCatalogue(template, functions)).functions);
   await template.end();
   await sql.unsafe(`ALTER ROLE vx_app PASSWORD '${embedded.verifierOf("vx_app")}'`);

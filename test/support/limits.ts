@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type postgres from "postgres";
+import type { Database } from "../../src/database/driver/database.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import type { LimitToSet } from "../../src/domain/limit.ts";
-import type { Database } from "../../src/store/driver/database.ts";
-import { createKey } from "../../src/store/keys.ts";
-import { type LimitOwner, setLimit } from "../../src/store/limits.ts";
+import { createKey } from "../../src/keys/store.ts";
+import { type LimitOwner, setLimit } from "../../src/limits/store.ts";
 import { actionOfKey, TEST_ACTION } from "./action.ts";
 import { type Payer, payerOf } from "./payer.ts";
 import { typeIds } from "./type-ids.ts";

@@ -34,13 +34,13 @@ export function createNextRelease(): { readonly program: string; remove(): void 
   for (const name of ["gen", "node_modules"]) symlinkSync(resolve(name), join(path, name));
   const manifest = JSON.parse(readFileSync("package.json", "utf8"));
   writeFileSync(join(path, "package.json"), JSON.stringify({ ...manifest, version: "99.0.0" }));
-  const schema = join(path, "src/store/schema");
+  const schema = join(path, "src/database/schema");
   writeFileSync(join(schema, "tables", `${NEXT_MIGRATION}.sql`), MIGRATION);
   writeFileSync(join(schema, "tables", `${NEXT_MIGRATION}.online.sql`), ONLINE);
-  for (const file of ["admission.sql", "holds.sql"]) {
-    const path = join(schema, "functions", file);
+  for (const name of ["keys/admission.sql", "generations/holds.sql"]) {
+    const file = join(path, "src", name);
     const changed = /^CREATE OR REPLACE FUNCTION (?:admit|place_holds|post_entries)\(/gm;
-    writeFileSync(path, readFileSync(path, "utf8").replace(changed, "-- A changed text.\n$&"));
+    writeFileSync(file, readFileSync(file, "utf8").replace(changed, "-- A changed text.\n$&"));
   }
   return { program: join(path, "src/vx.js"), remove };
 }

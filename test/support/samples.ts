@@ -1,7 +1,7 @@
-import type { GenerationRequest } from "../../src/billing/generation-request.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { tokenPrices } from "../../src/domain/price.ts";
 import { NO_OPTIONS, type Prompt } from "../../src/domain/prompt.ts";
+import type { GenerationRequest } from "../../src/generations/generation-request.ts";
 
 /** A model without an upstream. */
 export function modelOf(values: Partial<Model> = {}): Model {

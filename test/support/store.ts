@@ -1,9 +1,9 @@
+import { type AuditFinding, audit } from "../../src/audit/store.ts";
+import type { Cells, FunctionCaller } from "../../src/database/driver/cells.ts";
+import { Database, type DatabaseOptions } from "../../src/database/driver/database.ts";
+import { DatabaseClock } from "../../src/database/driver/database-clock.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { type AuditFinding, audit } from "../../src/store/audit.ts";
-import { Billing } from "../../src/store/billing.ts";
-import type { Cells, FunctionCaller } from "../../src/store/driver/cells.ts";
-import { Database, type DatabaseOptions } from "../../src/store/driver/database.ts";
-import { DatabaseClock } from "../../src/store/driver/database-clock.ts";
+import { Billing } from "../../src/generations/billing.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { started } from "./started.ts";
 

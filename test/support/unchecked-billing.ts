@@ -1,3 +1,5 @@
+import { Batcher } from "../../src/database/driver/batcher.ts";
+import type { Database } from "../../src/database/driver/database.ts";
 import { entryIdOf, monthOfId } from "../../src/domain/ids.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import {
@@ -8,10 +10,8 @@ import {
   type EndOutcome,
   type EndRequest,
   type HoldRequest,
-} from "../../src/store/bill.ts";
-import { Batcher } from "../../src/store/driver/batcher.ts";
-import type { Database } from "../../src/store/driver/database.ts";
-import type { EntryRow } from "../../src/store/ledger.ts";
+} from "../../src/generations/bill.ts";
+import type { EntryRow } from "../../src/ledger/store.ts";
 import { clock } from "./store.ts";
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { EVENT_TYPES } from "../../src/api/event-service.ts";
+import { EVENT_TYPES } from "../../src/events/types.ts";
 
 type Post = {
   readonly operationId: string;

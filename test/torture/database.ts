@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded-postgres/embedded-postgres.ts";
-import { migrate } from "../../src/store/schema/migrate.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/database/embedded/embedded-postgres.ts";
+import { migrate } from "../../src/database/schema/migrate.ts";
 import { loginTo, urlTo } from "../support/embedded.ts";
 import { allowReplication, type PrimaryServer, type Standby, startStandby } from "../support/standby.ts";
 

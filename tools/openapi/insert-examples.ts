@@ -1,9 +1,9 @@
-import { limitExceeded } from "../../src/billing/refusals.ts";
 import { DomainError, type DomainErrorOptions, type Reason } from "../../src/domain/errors.ts";
+import type { RefusingLimit } from "../../src/generations/bill.ts";
+import { limitExceeded } from "../../src/generations/refusals.ts";
 import { anthropicErrorBody, errorBody } from "../../src/server/errors/http-error.ts";
 import type { ExampleValues } from "../../src/server/pages/openapi-page.ts";
 import { eventText } from "../../src/server/rest/surfaces.ts";
-import type { RefusingLimit } from "../../src/store/bill.ts";
 import { operationExamples, REQUEST_ID } from "./examples.ts";
 import type { FurtherExample, OperationExample } from "./operation-example.ts";
 import { clean, type Schema } from "./schema.ts";

@@ -1,4 +1,4 @@
-import { EVENT_TYPES } from "../../src/api/event-service.ts";
+import { EVENT_TYPES } from "../../src/events/types.ts";
 import { EVENT_DATA } from "./event-examples.ts";
 import type { Schema } from "./schema.ts";
 import type { Schemas } from "./schemas.ts";

@@ -5,7 +5,7 @@ import { hash } from "node:crypto";
 import { copyFileSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { RELEASE } from "../../src/store/schema/release.ts";
+import { RELEASE } from "../../src/database/schema/release.ts";
 import { writeImages } from "./images.ts";
 import { writeSbom } from "./sbom.ts";
 

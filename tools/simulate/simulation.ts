@@ -1,5 +1,5 @@
+import { Pace } from "../../src/database/driver/batcher.ts";
 import { LANE_COUNT } from "../../src/domain/lane.ts";
-import { Pace } from "../../src/store/driver/batcher.ts";
 import { EventQueue } from "./event-queue.ts";
 
 /** Measured with `npm run bench -- replicas`; times in microseconds of CPU time, except the last two. */

@@ -1,6 +1,6 @@
 // What the catalogue of a migrated database says of the functions that a server may call, and what their SQL adds to it.
 import type postgres from "postgres";
-import type { SqlFile } from "../../src/store/schema/sql-files.ts";
+import type { SqlFile } from "../../src/database/schema/sql-files.ts";
 
 /** A parameter, or a column of a result. */
 export type SqlValue = {

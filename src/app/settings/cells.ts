@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { CellToMigrate } from "../../cells/migrate-cell.ts";
+import type { CellToMigrate } from "../../database/cells/migrate-cell.ts";
+import { databaseUrlProblem, ENGINES } from "../../database/driver/endpoints.ts";
 import { LANE_COUNT, type Lane, parseLanes } from "../../domain/lane.ts";
 import { readBytes } from "../../domain/read-bytes.ts";
 import { fieldOf, valueProblem } from "../../models/problems.ts";
-import { databaseUrlProblem, ENGINES } from "../../store/driver/endpoints.ts";
 import { ConfigError } from "../start-error.ts";
 
 const MAX_FILE_BYTES = 131_072;

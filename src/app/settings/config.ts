@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
 import { z } from "zod";
+import { databaseUrlProblem } from "../../database/driver/endpoints.ts";
 import type { Model } from "../../domain/model.ts";
 import { type Micros, parseAmount } from "../../domain/money.ts";
 import { AddressRanges, isLoopbackHost, readRange } from "../../domain/network.ts";
 import { nearestOf } from "../../domain/text.ts";
 import type { Product } from "../../server/pages/site-header.ts";
-import { databaseUrlProblem } from "../../store/driver/endpoints.ts";
 import { LOG_LEVELS, type Log } from "../../telemetry/log.ts";
 import { ConfigError } from "../start-error.ts";
 import { paymentSettings } from "./payments.ts";

@@ -1,5 +1,5 @@
-import type { SignUp } from "../../api/account-page-service.ts";
 import type { Micros } from "../../domain/money.ts";
+import type { SignUp } from "../../members/service.ts";
 import type { OidcSettings } from "../../server/sign-in/oidc-client.ts";
 import { ConfigError } from "../start-error.ts";
 

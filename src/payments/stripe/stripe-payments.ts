@@ -1,6 +1,5 @@
 import type { Stripe } from "stripe";
 import { currencyOf, type Micros } from "../../domain/money.ts";
-import type { SeenPayment } from "../../store/top-ups.ts";
 import {
   type ChargeOrder,
   type ChargeState,
@@ -14,6 +13,7 @@ import {
   ProviderError,
   UNPAID,
 } from "../provider.ts";
+import type { SeenPayment } from "../store.ts";
 import { type StripeAccess, StripeClient } from "./stripe-client.ts";
 
 export type StripeSettings = StripeAccess & {

@@ -1,9 +1,9 @@
 import { hash, timingSafeEqual } from "node:crypto";
+import type { Actor } from "../../database/action.ts";
 import { fingerprintOf, isWellFormedOperatorToken } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { BREAK_GLASS, type Operator, type Role } from "../../domain/operator.ts";
-import type { Actor } from "../../store/action.ts";
-import type { Session } from "../../store/operators.ts";
+import type { Session } from "../../operators/store.ts";
 import type { Credentials } from "../call.ts";
 import { bearerCredential } from "./bearer.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";

@@ -1,11 +1,11 @@
+import type { Actor } from "../../database/action.ts";
 import { measured, type StageSpan } from "../../domain/call-trace.ts";
 import { fingerprintOf, isWellFormedKey, laneOfKey, maskOfKey } from "../../domain/credentials.ts";
 import { DomainError, type DomainErrorOptions, ERRORS, type Reason } from "../../domain/errors.ts";
 import type { AddressRanges } from "../../domain/network.ts";
 import { inTurnsOf } from "../../domain/next-turn.ts";
 import { scopeBit } from "../../domain/scope.ts";
-import type { Actor } from "../../store/action.ts";
-import type { Admission, AdmittedKey, Admitter, RefusedKey } from "../../store/admit.ts";
+import type { Admission, AdmittedKey, Admitter, RefusedKey } from "../../keys/admit.ts";
 import type { Call } from "../call.ts";
 import { type SentKey, sentKeyOf } from "../credentials/bearer.ts";
 import { clientAddress, UNKNOWN_ADDRESS } from "../credentials/client-address.ts";

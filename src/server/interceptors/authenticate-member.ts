@@ -1,3 +1,4 @@
+import type { Actor } from "../../database/action.ts";
 import type { CallRate } from "../../domain/call-rate.ts";
 import { measured } from "../../domain/call-trace.ts";
 import { fingerprintOf } from "../../domain/credentials.ts";
@@ -6,9 +7,8 @@ import { isAccountId } from "../../domain/ids.ts";
 import { coversRole, SCOPES_OF_ROLE } from "../../domain/member.ts";
 import { inTurnsOf } from "../../domain/next-turn.ts";
 import { SCOPES, toScopeBits } from "../../domain/scope.ts";
-import type { Actor } from "../../store/action.ts";
-import type { AdmittedKey } from "../../store/admit.ts";
-import type { Membership, PageSession } from "../../store/members.ts";
+import type { AdmittedKey } from "../../keys/admit.ts";
+import type { Membership, PageSession } from "../../members/store.ts";
 import type { Admitted, Call } from "../call.ts";
 import type { SessionAuthentication } from "../credentials/session-authentication.ts";
 import { beforeDeadline } from "./deadline.ts";

@@ -1,8 +1,8 @@
+import type { Actor } from "../../database/action.ts";
 import { measured } from "../../domain/call-trace.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { currency } from "../../domain/money.ts";
 import { hasRole } from "../../domain/operator.ts";
-import type { Actor } from "../../store/action.ts";
 import type { Call } from "../call.ts";
 import { type AuthenticateOperator, operatorOf } from "../credentials/operator-authentication.ts";
 import { beforeDeadline } from "./deadline.ts";

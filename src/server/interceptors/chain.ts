@@ -1,5 +1,5 @@
-import type { Meter } from "../../billing/meter.ts";
 import type { BodyBudget } from "../../codec/body-budget.ts";
+import type { Meter } from "../../generations/meter.ts";
 import { authenticateKey, type KeyAuthentication } from "./authenticate-key.ts";
 import { authenticateMember, type MemberAuthentication } from "./authenticate-member.ts";
 import { authenticateOperator, type OperatorAuthentication } from "./authenticate-operator.ts";

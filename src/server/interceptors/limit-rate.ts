@@ -1,6 +1,6 @@
 import { DomainError } from "../../domain/errors.ts";
-import type { RateWindow } from "../../store/admit.ts";
-import type { MinuteLimit } from "../../store/bill.ts";
+import type { MinuteLimit } from "../../generations/bill.ts";
+import type { RateWindow } from "../../keys/admit.ts";
 import type { HeaderSink } from "../http/message.ts";
 import type { AdmittedCall, Interceptor } from "./interceptor.ts";
 

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Caller, GenerationStart } from "../../billing/generation-request.ts";
-import type { Meter } from "../../billing/meter.ts";
 import { DomainError } from "../../domain/errors.ts";
+import type { Caller, GenerationStart } from "../../generations/generation-request.ts";
+import type { Meter } from "../../generations/meter.ts";
 import { digestOfRequest } from "../../rules/request-digest.ts";
 import type { Interceptor, ReadCall } from "./interceptor.ts";
 import { setLimitHeaders } from "./limit-rate.ts";

@@ -5,7 +5,7 @@ import { ForwardedTrace, type TraceParent } from "../../domain/call-trace.ts";
 import { redactKeys } from "../../domain/credentials.ts";
 import { DomainError, ERRORS, isRefusal } from "../../domain/errors.ts";
 import { inputTokensOf, outputTokensOf } from "../../domain/usage.ts";
-import type { FailedCall } from "../../store/failures.ts";
+import type { FailedCall } from "../../failures/store.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { ServerTrace, StartTrace } from "../../telemetry/telemetry.ts";

@@ -2,13 +2,13 @@ import { readFile } from "node:fs/promises";
 import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import { ModelInfoSchema } from "../../../gen/vx/anthropic/v1/models_pb.js";
 import { ModelSchema } from "../../../gen/vx/v1/model_pb.js";
-import { modelInfoOf } from "../../api/messages/models-service.ts";
-import { viewModel } from "../../api/views.ts";
+import { modelInfoOf } from "../../anthropic/models-service.ts";
 import { writerOf } from "../../codec/json/writer.ts";
 import type { Model } from "../../domain/model.ts";
 import { formatMicros } from "../../domain/money.ts";
 import { costOf, maxCostOf } from "../../domain/price.ts";
 import { usageOf } from "../../domain/usage.ts";
+import { viewModel } from "../../generations/models.ts";
 import { type ExampleModel, exampleModels } from "../../models/built-in.ts";
 import type { Product } from "./site-header.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ClientAuth, Configuration, CustomFetch } from "openid-client";
-import type { Identity } from "../../store/operators.ts";
+import type { Identity } from "../../operators/store.ts";
 
 /**
  * Why a sign-in failed. "outdated": the browser has no sign-in with this response; "refused": the provider refused, or its

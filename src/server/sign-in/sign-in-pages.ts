@@ -1,7 +1,7 @@
 import { fingerprintOf } from "../../domain/credentials.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { Operator } from "../../domain/operator.ts";
-import type { Identity, Session } from "../../store/operators.ts";
+import type { Identity, Session } from "../../operators/store.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { type Credentials, credentialsOf } from "../call.ts";
 import type { FailedAuthentications } from "../credentials/failed-authentications.ts";

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
-import { distributionOf } from "../../../src/cells/citus/distribution.ts";
+import { distributionOf } from "../../../src/database/cells/citus/distribution.ts";
+import { migrate } from "../../../src/database/schema/migrate.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
-import { migrate } from "../../../src/store/schema/migrate.ts";
 import { connectNodes, moveSchema, type Node, type Nodes, startNodes, workerPort } from "../../citus/cluster.ts";
 import { createViews, killPostgres, type RunStore, SERVER_LOGIN } from "../database.ts";
 

@@ -29,7 +29,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "streams of a revoked key continue",
     under: "none",
-    code: { file: "src/billing/generation.ts", find: "if (prompt.streamed && ", put: "if (false && " },
+    code: { file: "src/generations/generation.ts", find: "if (prompt.streamed && ", put: "if (false && " },
   },
   {
     name: "a window restarts when the clock is set back",
@@ -77,7 +77,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "the response is sent before the settlement",
     under: "none",
     code: {
-      file: "src/billing/generation.ts",
+      file: "src/generations/generation.ts",
       find: 'const ended = await measured(trace?.startStage("settlement"), settler.end(end, giveUp));',
       put: 'const ended = { outcome: "settled", balanceMicros: 0n }; setTimeout(() => settler.end(end), 250);',
     },
@@ -86,7 +86,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "a disconnect from a stream is not charged",
     under: "none",
     code: {
-      file: "src/billing/charge.ts",
+      file: "src/generations/charge.ts",
       find: "? progress.wasSent :",
       put: "? progress.wasSent && !ended.spec.prompt.streamed :",
     },
@@ -94,13 +94,17 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "a disconnect before the first token is not charged",
     under: "none",
-    code: { file: "src/billing/charge.ts", find: "? progress.wasSent :", put: "? progress.wasSent && !isEmpty(ended.output) :" },
+    code: {
+      file: "src/generations/charge.ts",
+      find: "? progress.wasSent :",
+      put: "? progress.wasSent && !isEmpty(ended.output) :",
+    },
   },
   {
     name: "a unary call whose deadline passes is not charged",
     under: "none",
     code: {
-      file: "src/billing/charge.ts",
+      file: "src/generations/charge.ts",
       find: "? progress.wasSent :",
       put: '? progress.wasSent && ending.why !== "deadline_exceeded" :',
     },
@@ -108,7 +112,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "a failed call is charged",
     under: "none",
-    code: { file: "src/billing/charge.ts", find: "return isDelivered(ended);", put: "return true;" },
+    code: { file: "src/generations/charge.ts", find: "return isDelivered(ended);", put: "return true;" },
   },
   {
     name: "the charge is not limited to the hold",
@@ -203,12 +207,12 @@ export const VARIANTS: readonly Variant[] = [
     name: "a late statement is executed and its hold is not released",
     under: "database: statements 10 s late",
     sql: [{ function: "bill", find: "IF clock_timestamp() > p_not_after THEN", put: "IF false THEN" }],
-    code: { file: "src/store/presence.ts", find: "filter(({ id }) => !isOpen(id))", put: "filter(() => false)" },
+    code: { file: "src/generations/presence.ts", find: "filter(({ id }) => !isOpen(id))", put: "filter(() => false)" },
   },
   {
     name: "a settlement is not retried after an unexpected error",
     under: "missing function for 2.5 s",
-    code: { file: "src/billing/settler.ts", find: "if (now() + pauseMs > this.#retryUntil) {", put: "if (now() > 0) {" },
+    code: { file: "src/generations/settler.ts", find: "if (now() + pauseMs > this.#retryUntil) {", put: "if (now() > 0) {" },
   },
   {
     name: "charges spend the credit that expires last",
@@ -304,7 +308,7 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     rule: "corrections",
     code: {
-      file: "src/store/correct-charges.ts",
+      file: "src/ledger/corrections.ts",
       find: "micros: amountMicros, reason, idempotencyKey }",
       put: "micros: amountMicros, reason, idempotencyKey: idempotencyKey + process.pid }",
     },
@@ -314,7 +318,7 @@ export const VARIANTS: readonly Variant[] = [
     under: "none",
     rule: "corrections",
     code: {
-      file: "src/store/correct-charges.ts",
+      file: "src/ledger/corrections.ts",
       find: "micros: amountMicros, reason, idempotencyKey }",
       put: "micros: amountMicros, reason, idempotencyKey: idempotencyKey + entryId }",
     },
@@ -339,7 +343,7 @@ export const VARIANTS: readonly Variant[] = [
     statement:
       "ALTER FUNCTION vx.write_event SECURITY DEFINER SET search_path = vx; GRANT EXECUTE ON FUNCTION vx.write_event TO vx_app",
     code: {
-      file: "src/store/ledger.ts",
+      file: "src/ledger/store.ts",
       find: "{ ...movement, ...place });\n",
       put: "{ ...movement, ...place });\n  await database.at(place.lane).call('write_event', place.lane, movement.accountId, movement.kind + '.posted', JSON.stringify({ entry_id: row?.id }));\n",
     },

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { SplitStep } from "../../../src/cells/split-cell.ts";
+import type { SplitStep } from "../../../src/database/cells/split-cell.ts";
 import { laneRanges } from "../../../src/domain/lane.ts";
 import { urlTo } from "../../support/embedded.ts";
 import type { ArenaCell } from "../cells.ts";

@@ -2,7 +2,7 @@
 // Each round lets one of two cells fail, with and without a split at the same time. With each failover, the source of a split fails
 // over, after each step in turn.
 import { parseArgs } from "node:util";
-import { SPLIT_STEPS, type SplitStep } from "../../../src/cells/split-cell.ts";
+import { SPLIT_STEPS, type SplitStep } from "../../../src/database/cells/split-cell.ts";
 import type { Arena } from "../arena.ts";
 import type { ArenaCell } from "../cells.ts";
 import type { Violation } from "../checker/facts.ts";

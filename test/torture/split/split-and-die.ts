@@ -1,7 +1,7 @@
 // Splits a cell and sends SIGKILL to itself as soon as a step is done: node split-and-die.ts STEP SOURCE URL LANES, with VX_CELLS.
 import { randomUUID } from "node:crypto";
 import { readCells } from "../../../src/app/settings/cells.ts";
-import { splitCell } from "../../../src/cells/split-cell.ts";
+import { splitCell } from "../../../src/database/cells/split-cell.ts";
 import { parseLanes } from "../../../src/domain/lane.ts";
 
 const [last, name, url = "", lanes = ""] = process.argv.slice(2);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type postgres from "postgres";
-import type { SplitStep } from "../../../src/cells/split-cell.ts";
+import type { SplitStep } from "../../../src/database/cells/split-cell.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
 import { laneRanges } from "../../../src/domain/lane.ts";
 import { cleanEnv } from "../../support/clean-env.ts";

@@ -1,0 +1,280 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { StreamResponseResponseSchema } from "../../../gen/vx/openai/v1/responses_pb.js";
+import { type Delta, deltasOf, OutputBuilder } from "../../domain/output.ts";
+import type { Reply } from "../../generations/generation-request.ts";
+import { valueOfJson } from "../../rules/plain-values.ts";
+import { callItem, type Item, itemIdOf, messageItem, reasoningItem, summaryPartOf, textPartOf } from "./items.ts";
+import { failedResponse, finishedResponse, isIncomplete, type ResponseInit, startedResponse } from "./reply.ts";
+
+type StreamedResponse = {
+  readonly generationId: string;
+  readonly model: string;
+  readonly settings: ResponseInit;
+  readonly isEncryptedIncluded: boolean;
+};
+
+/**
+ * Creates the events of a streamed response. An item ends before the next one starts. A function call ends only
+ * with the reply, because its pieces may alternate with those of other calls: later items are sent whole.
+ */
+export class ResponseEvents {
+  readonly #response: StreamedResponse;
+  readonly #items: Item[] = [];
+  readonly #positions = { message: 0, call: 0, reasoning: 0 };
+  #open: OpenItem | undefined;
+  /** The pieces after those of the open call. */
+  #later: OutputBuilder | undefined;
+  #sequenceNumber = 0;
+
+  constructor(response: StreamedResponse) {
+    this.#response = response;
+  }
+
+  *start(): Generator<StreamedEvent> {
+    const response = this.#started;
+    yield this.#event({ type: "response.created", response });
+    yield this.#event({ type: "response.in_progress", response });
+  }
+
+  *append(delta: Delta): Generator<StreamedEvent> {
+    const open = this.#open;
+    if (open?.kind !== "call") {
+      yield* this.#appendToItem(delta);
+    } else if (open.accepts(delta)) {
+      yield* this.#eventsOf(open.append(delta));
+    } else {
+      this.#later ??= new OutputBuilder();
+      this.#later.append(delta.kind === "tool_call" ? withoutFirstCall(delta) : delta);
+    }
+  }
+
+  *end(reply: Reply): Generator<StreamedEvent> {
+    if (this.#later) {
+      for (const delta of deltasOf(this.#later.output)) {
+        yield* this.#endItem("completed");
+        yield* this.#appendToItem(delta);
+      }
+    }
+    // An empty reply is an empty message.
+    if (this.#items.length === 0 && !this.#open) yield* this.#appendToItem({ kind: "text", text: "" });
+    yield* this.#endItem(isIncomplete(reply) ? "incomplete" : "completed");
+    const response = finishedResponse(reply, this.#items, this.#response.settings);
+    yield this.#event({ type: `response.${response.status}`, response });
+  }
+
+  failed(error: unknown): StreamedEvent {
+    const response = failedResponse(this.#started, this.#items, error);
+    return this.#event({ type: "response.failed", response });
+  }
+
+  get #started(): ResponseInit {
+    const { generationId, model, settings } = this.#response;
+    return startedResponse(generationId, model, settings);
+  }
+
+  *#appendToItem(delta: Delta): Generator<StreamedEvent> {
+    if (!this.#open?.accepts(delta)) {
+      yield* this.#endItem("completed");
+      this.#open = openItemFor(delta, this.#response, this.#positions);
+      yield* this.#eventsOf(this.#open.start());
+    }
+    yield* this.#eventsOf(this.#open.append(delta));
+  }
+
+  *#endItem(status: "completed" | "incomplete"): Generator<StreamedEvent> {
+    const open = this.#open;
+    if (!open) return;
+    yield* this.#eventsOf(open.end());
+    const item = open.item(status);
+    yield this.#event({ type: "response.output_item.done", outputIndex: this.#items.length, item });
+    this.#items.push(item);
+    this.#open = undefined;
+  }
+
+  *#eventsOf(events: Iterable<StreamedEvent>): Generator<StreamedEvent> {
+    for (const event of events) yield this.#event({ ...event, outputIndex: this.#items.length });
+  }
+
+  #event(event: StreamedEvent): StreamedEvent {
+    return { ...event, sequenceNumber: this.#sequenceNumber++ };
+  }
+}
+
+/** The calls after the first one, counted from 0. */
+function withoutFirstCall({ kind, toolCall }: Delta & { kind: "tool_call" }): Delta {
+  return { kind, toolCall: { ...toolCall, index: toolCall.index - 1 } };
+}
+
+type StreamedEvent = MessageInitShape<typeof StreamResponseResponseSchema>;
+
+/** An item of a streamed response that has not ended. */
+type OpenItem = {
+  readonly kind: Kind;
+  /** Whether the piece belongs to this item. */
+  accepts(delta: Delta): boolean;
+  start(): Iterable<StreamedEvent>;
+  append(delta: Delta): Iterable<StreamedEvent>;
+  end(): Iterable<StreamedEvent>;
+  item(status: "completed" | "incomplete"): Item;
+};
+
+type Kind = "message" | "call" | "reasoning";
+
+const KINDS = { text: "message", tool_call: "call", reasoning: "reasoning" } as const;
+
+/** `positions` counts the items of each kind. */
+function openItemFor(
+  delta: Delta,
+  { generationId, isEncryptedIncluded }: { generationId: string; isEncryptedIncluded: boolean },
+  positions: Record<Kind, number>,
+): OpenItem {
+  const kind = KINDS[delta.kind];
+  const id = itemIdOf(kind, generationId, positions[kind]++);
+  switch (delta.kind) {
+    case "text":
+      return new OpenMessage(id);
+    case "tool_call":
+      return new OpenCall(id, delta.toolCall);
+    case "reasoning":
+      return new OpenReasoning(id, isEncryptedIncluded);
+  }
+}
+
+const NO_LOGPROBS = valueOfJson([]);
+
+class OpenMessage implements OpenItem {
+  readonly kind = "message";
+  readonly #id: string;
+  readonly #place: { readonly itemId: string; readonly contentIndex: 0 };
+  #text = "";
+
+  constructor(id: string) {
+    this.#id = id;
+    this.#place = { itemId: id, contentIndex: 0 };
+  }
+
+  accepts({ kind }: Delta): boolean {
+    return kind === "text";
+  }
+
+  *start(): Generator<StreamedEvent> {
+    const item = messageItem(this.#id, undefined, "in_progress");
+    yield { type: "response.output_item.added", item };
+    yield { type: "response.content_part.added", ...this.#place, part: valueOfJson(textPartOf("")) };
+  }
+
+  *append(delta: Delta): Generator<StreamedEvent> {
+    if (delta.kind !== "text" || delta.text === "") return;
+    this.#text += delta.text;
+    const logprobs = NO_LOGPROBS;
+    yield { type: "response.output_text.delta", ...this.#place, delta: delta.text, logprobs };
+  }
+
+  *end(): Generator<StreamedEvent> {
+    const text = this.#text;
+    yield { type: "response.output_text.done", ...this.#place, text, logprobs: NO_LOGPROBS };
+    yield { type: "response.content_part.done", ...this.#place, part: valueOfJson(textPartOf(text)) };
+  }
+
+  item(status: "completed" | "incomplete"): Item {
+    return messageItem(this.#id, this.#text, status);
+  }
+}
+
+class OpenCall implements OpenItem {
+  readonly kind = "call";
+  readonly #itemId: string;
+  readonly #index: number;
+  readonly #id: string;
+  readonly #name: string;
+  #arguments = "";
+
+  constructor(itemId: string, { index, id, name }: { index: number; id: string; name: string }) {
+    this.#itemId = itemId;
+    this.#index = index;
+    this.#id = id;
+    this.#name = name;
+  }
+
+  accepts(delta: Delta): boolean {
+    return delta.kind === "tool_call" && delta.toolCall.index === this.#index;
+  }
+
+  *start(): Generator<StreamedEvent> {
+    const call = { id: this.#id, name: this.#name, arguments: "" };
+    yield { type: "response.output_item.added", item: callItem(this.#itemId, call, "in_progress") };
+  }
+
+  *append(delta: Delta): Generator<StreamedEvent> {
+    if (delta.kind !== "tool_call" || delta.toolCall.arguments === "") return;
+    const { arguments: text } = delta.toolCall;
+    this.#arguments += text;
+    yield { type: "response.function_call_arguments.delta", itemId: this.#itemId, delta: text };
+  }
+
+  *end(): Generator<StreamedEvent> {
+    yield {
+      type: "response.function_call_arguments.done",
+      itemId: this.#itemId,
+      arguments: this.#arguments,
+    };
+  }
+
+  item(status: "completed" | "incomplete"): Item {
+    const call = { id: this.#id, name: this.#name, arguments: this.#arguments };
+    return callItem(this.#itemId, call, status);
+  }
+}
+
+class OpenReasoning implements OpenItem {
+  readonly kind = "reasoning";
+  readonly #id: string;
+  readonly #place: { readonly itemId: string; readonly summaryIndex: 0 };
+  readonly #isEncryptedIncluded: boolean;
+  #text = "";
+  #signature: string | undefined;
+  #encrypted: string | undefined;
+
+  constructor(id: string, isEncryptedIncluded: boolean) {
+    this.#id = id;
+    this.#place = { itemId: id, summaryIndex: 0 };
+    this.#isEncryptedIncluded = isEncryptedIncluded;
+  }
+
+  /** A signature or an encrypted form is the last piece of a block. */
+  accepts({ kind }: Delta): boolean {
+    return kind === "reasoning" && this.#signature === undefined && this.#encrypted === undefined;
+  }
+
+  *start(): Generator<StreamedEvent> {
+    const block = { text: "", signature: undefined, encrypted: undefined };
+    yield { type: "response.output_item.added", item: reasoningItem(this.#id, block, false) };
+  }
+
+  *append(delta: Delta): Generator<StreamedEvent> {
+    if (delta.kind !== "reasoning") return;
+    const { text, signature, encrypted } = delta.reasoning;
+    this.#signature = signature;
+    this.#encrypted = encrypted;
+    if (text === "") return;
+    if (this.#text === "") {
+      const part = valueOfJson(summaryPartOf(""));
+      yield { type: "response.reasoning_summary_part.added", ...this.#place, part };
+    }
+    this.#text += text;
+    yield { type: "response.reasoning_summary_text.delta", ...this.#place, delta: text };
+  }
+
+  *end(): Generator<StreamedEvent> {
+    const text = this.#text;
+    if (text === "") return;
+    yield { type: "response.reasoning_summary_text.done", ...this.#place, text };
+    const part = valueOfJson(summaryPartOf(text));
+    yield { type: "response.reasoning_summary_part.done", ...this.#place, part };
+  }
+
+  item(): Item {
+    const block = { text: this.#text, signature: this.#signature, encrypted: this.#encrypted };
+    return reasoningItem(this.#id, block, this.#isEncryptedIncluded);
+  }
+}

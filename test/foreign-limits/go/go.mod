@@ -1,0 +1,3 @@
+module vx/test/foreign-limits
+
+go 1.25

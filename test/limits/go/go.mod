@@ -1,3 +1,0 @@
-module vx/test/limits
-
-go 1.25
