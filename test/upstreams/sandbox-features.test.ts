@@ -220,3 +220,68 @@ test("the directive of the last user message counts", async () => {
   ];
   expect((await reply(prompt("", {}, { messages }))).usage.output).toBe(5);
 });
+
+describe("a script", () => {
+  const scriptOf = (turns: unknown) => `[[script=${Buffer.from(JSON.stringify(turns)).toString("base64url")}]]`;
+  const LOOP = [
+    { reasoning: "Which file?", text: "I read it.", calls: [{ name: "read", arguments: { path: "a" } }, { name: "list" }] },
+    { calls: [{ name: "write", arguments: "not json" }] },
+    { text: "Done: \u00fc\u{1f600}." },
+  ];
+  const user = (content: string): PromptMessage => ({ role: "user", content });
+  const call: PromptMessage = {
+    role: "assistant",
+    content: "",
+    toolCalls: [{ id: "c", name: "read", arguments: "{}" }],
+  };
+  const result: PromptMessage = { role: "tool", content: "text", toolCallId: "c" };
+  const turnOf = async (...messages: PromptMessage[]) => {
+    const { text, reasoning, toolCalls, finishReason } = await reply(promptOf({ messages, maxTokens: 1_000 }));
+    const calls = toolCalls.map((one) => [one.name, one.arguments]);
+    return { text, reasoning: reasoning.map((block) => block.text).join(""), calls, finishReason };
+  };
+
+  test("gives the reply of each turn, whatever the tools of the request, and repeats the last one", async () => {
+    const asked = user(`Please ${scriptOf(LOOP)} now`);
+    expect(await turnOf(asked)).toEqual({
+      text: "I read it.",
+      reasoning: "Which file?",
+      calls: [
+        ["read", '{"path":"a"}'],
+        ["list", "{}"],
+      ],
+      finishReason: "tool_calls",
+    });
+    expect(await turnOf(asked, call, result)).toMatchObject({ text: "", calls: [["write", "not json"]] });
+    const last = { text: "Done: \u00fc\u{1f600}.", reasoning: "", calls: [], finishReason: "stop" };
+    expect(await turnOf(asked, call, result, call, result)).toEqual(last);
+    expect(await turnOf(asked, call, result, call, result, call, user("more"))).toEqual(last);
+  });
+
+  test("counts consecutive messages of the assistant as one turn", async () => {
+    expect(await turnOf(user(scriptOf(LOOP)), { role: "assistant", content: "a" }, call, result)).toMatchObject({
+      calls: [["write", "not json"]],
+    });
+  });
+
+  test("of the last message that has one applies", async () => {
+    expect(await turnOf(user(scriptOf(LOOP)), user(scriptOf([{ text: "new" }])))).toMatchObject({ text: "new" });
+  });
+
+  test.each<[string, string]>([
+    ["that is no JSON", "[[script=AAAA]]"],
+    ["without a turn", scriptOf([])],
+    ["with an unknown member", scriptOf([{ texts: "a" }])],
+    ["with a call without a name", scriptOf([{ calls: [{ arguments: {} }] }])],
+    ["that is not closed", scriptOf(LOOP).slice(0, -1)],
+  ])("%s is ordinary text", async (_, text) => {
+    expect((await turnOf(user(text))).text).toMatch(/^This is a reply of the sandbox/);
+  });
+
+  test("has one token for every 4 characters, and max_tokens cuts it", async () => {
+    const { usage } = await reply(prompt(scriptOf([{ text: "12345678" }])));
+    expect(outputTokensOf(usage)).toBe(2);
+    const cut = await reply(prompt(scriptOf([{ text: "12345678" }]), {}, { maxTokens: 1 }));
+    expect(cut).toMatchObject({ text: "1234", finishReason: "length" });
+  });
+});

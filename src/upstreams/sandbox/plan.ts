@@ -2,6 +2,7 @@ import type { Prompt, PromptMessage, ReasoningEffort, Tool } from "../../domain/
 import { textsOfMessage } from "../../domain/prompt-texts.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import { isObject, valueOfSchema, WorkBudget } from "./schema-value.ts";
+import { scriptedTurnOf, type Turn } from "./script.ts";
 
 /** A part of a reply, with the tokens it has if nothing cuts it. */
 export type Segment = {
@@ -24,23 +25,21 @@ const REASONING_TOKENS: Readonly<Record<ReasoningEffort, number>> = {
   high: 64,
 };
 
-/** JSON has one token for each of these. */
-const JSON_TOKEN = /.{1,4}/gsu;
+/** JSON and the texts of a script have one token for each of these. */
+const GIVEN_TOKEN = /.{1,4}/gsu;
 
 export function planOf(prompt: Prompt): Plan {
   const { messages, options } = prompt;
   const lastUser = messages.findLastIndex(({ role }) => role === "user");
   const directive = directiveOf(messages[lastUser]);
   const seed = seedOf(messages.flatMap((message) => [message.role, ...textsOfMessage(message)]));
+  const turn = scriptedTurnOf(messages);
+  if (turn) return { directive, segments: scriptedSegments(turn, seed) };
   const segments: Segment[] = [];
   const reasoning = directive.reasoning ?? REASONING_TOKENS[options.reasoningEffort ?? "none"];
   if (reasoning > 0) {
     const tokens = () => replyTokens(~seed >>> 0);
-    segments.push({
-      part: { kind: "reasoning", signature: `sandbox_${hexOf(seed)}` },
-      tokens,
-      count: reasoning,
-    });
+    segments.push({ part: reasoningPart(seed), tokens, count: reasoning });
   }
   const tools = toolsToCall(prompt, directive, calledSince(messages, lastUser));
   if (tools.length === 0 || directive.tokens !== undefined) segments.push(textSegment(prompt, directive, seed));
@@ -48,13 +47,31 @@ export function planOf(prompt: Prompt): Plan {
   return { directive, segments };
 }
 
+function reasoningPart(seed: number): Segment["part"] {
+  return { kind: "reasoning", signature: `sandbox_${hexOf(seed)}` };
+}
+
+/** A turn without anything is an empty text. */
+function scriptedSegments({ reasoning = "", text = "", calls = [] }: Turn, seed: number): Segment[] {
+  const segments: Segment[] = reasoning === "" ? [] : [{ part: reasoningPart(seed), ...tokensOfText(reasoning) }];
+  if (text !== "" || calls.length === 0) segments.push({ part: { kind: "text" }, ...tokensOfText(text) });
+  const made = calls.map(({ name, arguments: given = {} }, index): Segment => {
+    const args = typeof given === "string" ? given : JSON.stringify(given);
+    return { part: { kind: "tool_call", index, id: callIdOf(seed, index), name }, ...tokensOfText(args) };
+  });
+  return [...segments, ...made];
+}
+
+function callIdOf(seed: number, index: number): string {
+  return `call_${hexOf(seed)}${index}`;
+}
+
 /** The calls share the work that making their arguments may take. */
 function callSegments(tools: readonly Tool[], seed: number): Segment[] {
   const work = new WorkBudget();
   return tools.map(({ name, parameters }, index) => {
-    const id = `call_${hexOf(seed)}${index}`;
     const value = valueOfSchema(parameters ?? {}, work);
-    return { part: { kind: "tool_call", index, id, name }, ...jsonTokens(isObject(value) ? value : {}) };
+    return { part: { kind: "tool_call", index, id: callIdOf(seed, index), name }, ...jsonTokens(isObject(value) ? value : {}) };
   });
 }
 
@@ -96,7 +113,11 @@ function textSegment({ options }: Prompt, directive: Directive, seed: number): S
 }
 
 function jsonTokens(value: unknown): Pick<Segment, "tokens" | "count"> {
-  const tokens = JSON.stringify(value).match(JSON_TOKEN) ?? [];
+  return tokensOfText(JSON.stringify(value));
+}
+
+function tokensOfText(text: string): Pick<Segment, "tokens" | "count"> {
+  const tokens = text.match(GIVEN_TOKEN) ?? [];
   return { tokens: () => nextOf(tokens), count: tokens.length };
 }
 
