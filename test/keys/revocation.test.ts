@@ -43,3 +43,14 @@ test("every server rejects calls that are sent after RevokeKey returned", async 
   const endings = (await Promise.all(floods)).flat();
   expect(endings).toEqual(Array(callers.length * CALLS_AFTER_REVOCATION).fill("revoked_api_key"));
 });
+
+test("the streams of a key are cut when it loses the scope of generations, and not when it loses another one", async () => {
+  const [{ database }] = servers;
+  const operator = operatorOf(servers[0]);
+  const { id: keyId } = await createTestKey(operator, { scopes: ["generate", "read", "keys"] });
+  const reasons = () => database.owner`SELECT reason FROM vx.withdrawn_keys(3600) WHERE key_id = ${keyId}`;
+  await operator.updateKey({ keyId, scopes: ["generate", "read"] });
+  expect(await reasons()).toEqual([]);
+  await operator.updateKey({ keyId, scopes: ["read"] });
+  expect(await reasons()).toEqual([{ reason: "insufficient_scope" }]);
+});
