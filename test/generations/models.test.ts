@@ -68,6 +68,16 @@ describe("a call by an alias", () => {
     expect(await chargesOf(operator, payer)).toMatchObject([{ model: "detailed" }]);
   });
 
+  test("counts against a limit of the model that was set by an alias", async () => {
+    const limited = await createPaidKey(operator);
+    const limit = { metric: "generations", window: "total", amount: 1n, model: "vendor/latest" };
+    await operator.setLimit({ owner: { case: "keyId", value: limited.id }, limit });
+    const statuses: number[] = [];
+    for (const model of ["detailed", "latest"])
+      statuses.push((await post(app, limited, "/v1/generate", { model, messages, max_tokens: 5 })).status);
+    expect(statuses).toEqual([200, 429]);
+  });
+
   test.each([
     ["chat/completions", { messages, max_tokens: 5 }],
     ["completions", { prompt: "Hi", max_tokens: 5 }],
