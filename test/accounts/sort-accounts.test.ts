@@ -134,6 +134,11 @@ test("figures have what was charged today and in this month, and follow the ledg
   const active = await list({ sort: "lowest_balance", state: "active" }, 100);
   expect(active[0]?.name).toBe("fritz");
   expect((await list({ sort: "spent_today" }, 100)).map(({ name }) => name)).toEqual(["Ada", "Emil"]);
+  // A suspension is no entry of the ledger.
+  for (const { owner } of cells) await owner`UPDATE vx.accounts SET suspended_at = now() WHERE name = 'fritz'`;
+  await refresh();
+  const stillActive = await list({ sort: "lowest_balance", state: "active" }, 100);
+  expect(stillActive.map(({ name }) => name)).not.toContain("fritz");
 });
 
 test("accounts that did not change are not written, and those of lanes of other cells neither", async () => {

@@ -135,6 +135,15 @@ describe("the balance", () => {
     expect((await metered.account(key)).held).toBe(0);
   });
 
+  test.each(["day", "week", "month", "total"])("an alert with the window %j is written when it is reached", async (window) => {
+    const key = await metered.payer(10_000n);
+    const owner = { case: "accountId", value: key.accountId } as const;
+    await metered.operator.setLimit({ owner, limit: { metric: "cost_alert", window, amount: 1n } });
+    expect((await generate(key.secret)).status).toBe(200);
+    const written = [80, 100].map((percent) => ({ data: { percent, limit: { window } } }));
+    expect(await eventsOf(key, "?types=limit.threshold")).toMatchObject(written);
+  });
+
   test("an alert of a key counts its calls, and needs a window of a day or longer and an amount", async () => {
     const key = await metered.payer(10_000n);
     const create = (limit: object) => send(key.secret, "POST", "/v1/keys", { name: "own", limits: [limit] });

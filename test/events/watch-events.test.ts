@@ -86,6 +86,15 @@ describe.concurrent("over REST", () => {
     await watch.close();
   });
 
+  test("sends all of more new events than it reads at once", async () => {
+    const key = await createTestKey(operator);
+    const watch = await RestWatch.open(key);
+    await watch.next();
+    await addLargeEvents(key, 120);
+    for (let seq = 2; seq <= 121; seq++) expect(await watch.next()).toMatchObject({ seq });
+    await watch.close();
+  });
+
   test("begins after the event of Last-Event-ID, which takes precedence over the query", async () => {
     const key = await createTestKey(operator);
     await credit(key);

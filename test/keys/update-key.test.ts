@@ -49,6 +49,19 @@ test("the fields that are given change, and the others stay", async () => {
   expect(await update(child.secret, child.id, {})).toMatchObject({ reason: "insufficient_scope" });
 });
 
+test.each([{ rate_limit_rpm: 20 }, { rateLimitRpm: 20 }])(
+  "over REST, the names of the body %j select the fields",
+  async (body) => {
+    const parent = await createTestKey(operator, { plan: "pro" });
+    const child = await create(parent.secret, { rateLimitRpm: 10 });
+    const path = `/v1/keys/${child.id}`;
+    expect(await sendAnyJson(app.url, { verb: "PATCH", path, body, secret: parent.secret })).toMatchObject({
+      status: 200,
+      body: { api_key: { name: "child", rate_limit_rpm: 20 } },
+    });
+  },
+);
+
 test("the mask selects the fields, and one that is not set is cleared", async () => {
   const parent = await createTestKey(operator, { plan: "pro" });
   const child = await create(parent.secret, { rateLimitRpm: 10, expiresAt: inHours(1) });

@@ -136,6 +136,33 @@ test("a temporary amount is valid until its end", async () => {
   expect(await hold(payer, 1n)).toMatchObject({ outcome: "limited", limit: { amount: 10n } });
 });
 
+test("each of two raised limits is raised until its own end", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  const raise = (metric: "cost" | "tokens", hours: number) =>
+    setTestLimit(store.database, accountOf(payer), {
+      metric,
+      amount: 10n,
+      temporary: { amount: 100n, until: new Date(Date.now() + hours * 3_600_000) },
+    });
+  await raise("cost", 1);
+  await raise("tokens", 3);
+  expect(await hold(payer, 20n)).toEqual({ outcome: "held" });
+  // Two hours pass.
+  const { accountId } = payer;
+  await store.owner`UPDATE vx.limits SET temporary_until = temporary_until - interval '2 hours' WHERE owner_id = ${accountId}`;
+  await store.owner`UPDATE vx.limit_counters SET valid_until = valid_until - interval '2 hours' WHERE account_id = ${accountId}`;
+  expect(await hold(payer, 1n)).toMatchObject({ outcome: "limited", limit: { metric: "cost", amount: 10n } });
+});
+
+test("a list shows nothing spent in a window that has ended, before the next call too", async () => {
+  const payer = await createPayer(store.database, 1_000n);
+  await setTestLimit(store.database, accountOf(payer), { metric: "cost", amount: 100n });
+  await charge(billings[0], payer, 60n);
+  expect(await listLimits(store.database, accountOf(payer))).toMatchObject([{ spent: 60n }, {}, {}]);
+  await passTime(store.owner, payer.accountId, "1 day");
+  expect(await listLimits(store.database, accountOf(payer))).toMatchObject([{ spent: 0n }, {}, {}]);
+});
+
 test("of several limits, the one with the longest wait is reported", async () => {
   const payer = await createPayer(store.database, 1_000_000n);
   const set = (limit: Parameters<typeof setTestLimit>[2]) => setTestLimit(store.database, accountOf(payer), limit);

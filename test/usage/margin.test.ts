@@ -184,6 +184,17 @@ test("exports have upstreams and costs only if they are asked for", async () => 
   expect((await exported("focus", true)).length).toBeGreaterThan(focus.length);
 });
 
+test("an export without costs has a sum for each version of the account's prices", async () => {
+  await generate("m");
+  await app.database.owner`
+    INSERT INTO vx.usage_quarters SELECT (json_populate_record(u, '{"price_list_version": 7}')).*
+    FROM vx.usage_quarters u WHERE account_id = ${key.accountId}`;
+  expect(await exported("csv", false)).toMatchObject([
+    { requests: "1", price_list_version: "0" },
+    { requests: "1", price_list_version: "7" },
+  ]);
+});
+
 test("no response to a customer has a cost or an upstream", async () => {
   const texts = [];
   for (const path of ["generate", "chat/completions", "messages", "generate:quote"])

@@ -140,6 +140,25 @@ test("outcomes of lanes that no cell owns delay no deliveries of other lanes", a
   await deliverer.stop();
 });
 
+test("a delivery that was accepted while the deliverer stops is stored, and others are made again", async () => {
+  await addDue("whk_a", 1, 0);
+  await addDue("whk_b", 1, 0);
+  const released = Promise.withResolvers<void>();
+  const deliverer = startDeliverer(store.database, async () => {
+    const isAccepted = called.at(-1) === "whk_a";
+    await released.promise;
+    return isAccepted ? ACCEPTED : { ...ACCEPTED, status: undefined, error: "The server was stopped." };
+  });
+  await until(() => expect(called).toHaveLength(2));
+  const stopping = deliverer.stop();
+  released.resolve();
+  await stopping;
+  expect(await store.owner`SELECT webhook_id, state, attempts FROM vx.deliveries ORDER BY 1`).toEqual([
+    { webhook_id: "whk_a", state: "delivered", attempts: 1 },
+    { webhook_id: "whk_b", state: "pending", attempts: 0 },
+  ]);
+});
+
 test("an outcome does not count for another event that has the number of the delivered one", async () => {
   const { owner } = store;
   await addDue("whk_a", 1, 0);
