@@ -85,6 +85,19 @@ describe("roles", () => {
     expect([await statusOf(first.secret), await statusOf(second.secret)]).toEqual([401, 200]);
   });
 
+  test.each([
+    ["viewer", 401],
+    ["billing", 401],
+    ["developer", 200],
+    ["owner", 200],
+  ])("the key of the playground of a member who becomes %s gets %i", async (role, status) => {
+    const { customer: owner, accountId } = await newOwner();
+    const member = await owner.admit("developer", accountId);
+    const { secret } = await member.do("CreatePlaygroundKey", {}, accountId);
+    await owner.do("SetMemberRole", { personId: await member.personId(), role }, accountId);
+    expect(await statusOf(secret)).toBe(status);
+  });
+
   test("the key of a playground names no person, and is in no list, event and change of others", async () => {
     const { customer: owner, accountId } = await newOwner();
     const member = await owner.admit("developer", accountId);

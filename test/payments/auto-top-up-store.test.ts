@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { setAccountSuspended } from "../../src/accounts/store.ts";
+import { laneOfId } from "../../src/domain/lane.ts";
 import {
   type AutoTopUpSettings,
   applyAutoTopUpPage,
@@ -12,6 +13,7 @@ import {
 } from "../../src/payments/auto-top-up-store.ts";
 import {
   applyPayment,
+  createTopUp,
   getTopUp,
   listTopUps,
   type SeenPayment,
@@ -133,6 +135,19 @@ test("a charge that takes the balance below the threshold starts one top-up; aft
   await charge(billing, payer, 10_000_000n);
   expect(await statesOf(payer)).toEqual(["pending", "paid"]);
   expect(await eventsOf(payer)).toEqual(["topup.paid"]);
+});
+
+test("a payment of the customer that is pending keeps none from starting", async () => {
+  const billing = createTestBilling(store.database);
+  const payer = await createPayer(store.database, 5_000_000n);
+  const { accountId } = payer;
+  const order = { id: typeIds.topUp(laneOfId(accountId)), accountId, amountMicros: 10_000_000n, returnUrl: "" };
+  await createTopUp(store.database, { ...order, idempotencyKey: undefined, action: TEST_ACTION });
+  await put(payer);
+  await setAutoTopUpPage(store.database, accountId, { id: `cus_${accountId}` }, PAGE);
+  await storeCard(payer);
+  await charge(billing, payer, 1n);
+  expect((await topUpsOf(payer)).map((topUp) => topUp.is_automatic)).toEqual([true, false]);
 });
 
 test("many charges and refused calls at the same time start one", async () => {
