@@ -1,9 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ListEventsRequest as ListAllEventsRequest } from "../../gen/vx/admin/v1/admin_pb.js";
-import { EventService } from "../../gen/vx/v1/event_pb.js";
+import { EventSchema, EventService } from "../../gen/vx/v1/event_pb.js";
 import { accountIdToRead } from "../accounts/named-account.ts";
 import { type ApiCall, type Deps, defineService } from "../api/define-service.ts";
+import { viewOf } from "../api/view.ts";
 import { DomainError } from "../domain/errors.ts";
 import { pageSizeOf, readPage } from "../domain/page.ts";
 import { type EventRow, eventPosition, listAllEvents as listAllEventRows, listEvents, listLatestEvents } from "./store.ts";
@@ -69,13 +69,6 @@ function eventTypesOf(request: { readonly types: readonly string[] }): string[] 
   return [...types];
 }
 
-function viewEvent({ id, type, created_at, account_id, data, seq }: EventRow) {
-  return {
-    id,
-    type,
-    createdAt: timestampFromDate(created_at),
-    accountId: account_id,
-    data: JSON.parse(data) as JsonObject,
-    seq,
-  };
+function viewEvent(row: EventRow) {
+  return viewOf(EventSchema, row, { data: JSON.parse(row.data) as JsonObject });
 }

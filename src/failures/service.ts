@@ -3,9 +3,15 @@ import type {
   CountFailuresRequest as CountAnyFailuresRequest,
   ListFailuresRequest as ListAnyFailuresRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
-import { type CountFailuresRequest, FailureService, type ListFailuresRequest } from "../../gen/vx/v1/failure_pb.js";
+import {
+  type CountFailuresRequest,
+  FailureSchema,
+  FailureService,
+  type ListFailuresRequest,
+} from "../../gen/vx/v1/failure_pb.js";
 import { accountIdToRead } from "../accounts/named-account.ts";
 import { type ApiCall, type Deps, defineService } from "../api/define-service.ts";
+import { viewOf } from "../api/view.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
 import { QUARTER_MS } from "../domain/periods.ts";
@@ -52,17 +58,5 @@ async function count({ database }: Deps, accountId: string, request: CountFailur
 }
 
 function viewFailure(row: FailureRow) {
-  return {
-    time: timestampFromDate(row.created_at),
-    keyId: row.key_id,
-    method: row.method,
-    model: row.model,
-    upstream: row.upstream,
-    status: row.status,
-    code: row.code,
-    message: row.message,
-    latencyMs: row.latency_ms,
-    requestId: row.request_id,
-    omitted: row.omitted,
-  };
+  return viewOf(FailureSchema, row, { time: timestampFromDate(row.created_at) });
 }

@@ -1,29 +1,20 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { EntryCostSchema } from "../../gen/vx/admin/v1/admin_pb.js";
-import type { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
+import { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
+import { viewOf } from "../api/view.ts";
 import { generationIdOf } from "../domain/ids.ts";
-import { formatMicros } from "../domain/money.ts";
 import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
 import { viewRates } from "../prices/views.ts";
 import { type EntryRow, ratesOfEntry, usageOfEntry } from "./store.ts";
 
 export function viewEntry(row: EntryRow): MessageInitShape<typeof LedgerEntrySchema> {
-  return {
-    id: row.id,
-    seq: row.seq,
-    kind: row.kind,
-    amountMicros: row.amount_micros,
-    amount: formatMicros(row.amount_micros),
-    balanceAfterMicros: row.balance_after_micros,
-    balanceAfter: formatMicros(row.balance_after_micros),
-    reason: row.reason,
-    requestId: row.request_id,
-    keyId: row.key_id,
-    model: row.model,
-    createdAt: timestampFromDate(row.created_at),
-    ...(row.kind === "generation" ? viewGeneration(row) : { adjustedEntryId: row.adjusted_id }),
-  };
+  const { id, seq, kind, amount_micros, balance_after_micros, reason, request_id, key_id, model, created_at } = row;
+  const common = { id, seq, kind, amount_micros, balance_after_micros, reason, request_id, key_id, model, created_at };
+  return viewOf(
+    LedgerEntrySchema,
+    common,
+    row.kind === "generation" ? viewGeneration(row) : { adjustedEntryId: row.adjusted_id },
+  );
 }
 
 /** The fields of an entry that only generations have. Public counts include their details. */

@@ -1,4 +1,6 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { InvitationSchema, MemberSchema } from "../../gen/vx/account/v1/account_pb.js";
 import type {
   CreateInvitationRequest,
   CreateSignUpInvitationRequest,
@@ -8,6 +10,7 @@ import type {
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { accountToRead } from "../accounts/named-account.ts";
 import type { ApiCall, Deps } from "../api/define-service.ts";
+import { viewOf } from "../api/view.ts";
 import { fingerprintOf } from "../domain/credentials.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
@@ -76,22 +79,10 @@ function linkTo({ accountPageUrl }: Deps, section: string, token: string): strin
   return `${accountPageUrl}#/${section}?token=${token}`;
 }
 
-export function viewMember(row: MemberRow) {
-  return {
-    personId: row.person_id,
-    email: row.email,
-    role: row.role,
-    joinedAt: timestampFromDate(row.joined_at),
-  };
+export function viewMember(row: MemberRow): MessageInitShape<typeof MemberSchema> {
+  return viewOf(MemberSchema, row, {});
 }
 
-export function viewInvitation(row: InvitationRow) {
-  return {
-    id: row.id,
-    role: row.role,
-    email: row.email,
-    createdAt: timestampFromDate(row.created_at),
-    expiresAt: timestampFromDate(row.expires_at),
-    createdBy: row.created_by,
-  };
+export function viewInvitation(row: InvitationRow): MessageInitShape<typeof InvitationSchema> {
+  return viewOf(InvitationSchema, row, {});
 }

@@ -1,8 +1,9 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { AccountService } from "../../gen/vx/account/v1/account_pb.js";
+import { AccountService, ActivitySchema, SessionSchema } from "../../gen/vx/account/v1/account_pb.js";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
 import { updateAccount } from "../accounts/store.ts";
 import { type ApiCall, type Deps, defineService, type Member } from "../api/define-service.ts";
+import { viewOf } from "../api/view.ts";
 import { fingerprintOf, isWellFormedSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { laneOfId } from "../domain/lane.ts";
@@ -92,14 +93,9 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
     return { accountId };
   },
   listSessions: async ({ database }, _request, { member }) => ({
-    sessions: (await listPageSessions(database, requirePerson(member))).map((row) => ({
-      id: row.id,
-      createdAt: timestampFromDate(row.created_at),
-      usedAt: timestampFromDate(row.used_at),
-      userAgent: row.user_agent,
-      address: row.address,
-      current: row.id === member.id,
-    })),
+    sessions: (await listPageSessions(database, requirePerson(member))).map((row) =>
+      viewOf(SessionSchema, row, { current: row.id === member.id }),
+    ),
   }),
   endSession: async ({ database }, { sessionId }, { member, action }) => {
     await endPageSession(database, action, sessionId || member.id);
@@ -144,15 +140,12 @@ export const accountPageService = defineService<typeof AccountService, PageDeps>
       listMembers(database, accountId),
     ]);
     const emails = new Map(members.map((member) => [member.person_id, member.email]));
-    const activity = rows.map((row) => ({
-      createdAt: timestampFromDate(row.created_at),
-      email: emails.get(row.actor_id) ?? "",
-      personId: row.actor_id.startsWith("usr_") ? row.actor_id : "",
-      method: row.method,
-      target: row.target,
-      outcome: row.outcome,
-      details: row.details,
-    }));
+    const activity = rows.map((row) =>
+      viewOf(ActivitySchema, row, {
+        email: emails.get(row.actor_id) ?? "",
+        personId: row.actor_id.startsWith("usr_") ? row.actor_id : "",
+      }),
+    );
     return { activity, nextPageToken };
   },
 

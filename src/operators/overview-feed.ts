@@ -1,10 +1,24 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type {
+  AuditFiguresSchema,
+  FailureCountSchema,
+  HourFiguresSchema,
+  ServerFiguresSchema,
+  WatchOverviewResponseSchema,
+} from "../../gen/vx/admin/v1/console_pb.js";
 import { type LastAudit, lastAudit } from "../audit/store.ts";
 import type { Cells } from "../database/driver/cells.ts";
 import { DomainError } from "../domain/errors.ts";
 import { type Counts, readCounts } from "../telemetry/counts.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import type { Overview, WatchOverview } from "./console-service.ts";
 import { readServiceFigures } from "./service-figures.ts";
+
+/** Figures of the running service, for the console. */
+type Overview = MessageInitShape<typeof WatchOverviewResponseSchema>;
+
+/** Sends the current figures at once and then at regular times, until the signal is aborted or the server stops. */
+export type WatchOverview = (operatorId: string, signal: AbortSignal) => AsyncIterable<Overview>;
 
 const PAUSE_MS = 2_000;
 const WINDOW_MS = 60_000;
@@ -137,7 +151,7 @@ export class OverviewFeed {
   async #measure(): Promise<void> {
     const sample = await this.#sample();
     const overview = {
-      time: new Date(),
+      time: timestampFromDate(new Date()),
       server: this.#serverFigures(sample),
       lastHour: this.#lastHour(sample),
       ...(await this.#readDatabase()),
@@ -149,13 +163,13 @@ export class OverviewFeed {
     this.#schedule(PAUSE_MS);
   }
 
-  #serverFigures({ atMs, counts }: Sample): Overview["server"] {
+  #serverFigures({ atMs, counts }: Sample): MessageInitShape<typeof ServerFiguresSchema> {
     const first = this.#samples[0] ?? { atMs, counts };
     const last = this.#samples.at(-1) ?? first;
     const seconds = (atMs - last.atMs) / 1_000;
     return {
       windowSeconds: (atMs - first.atMs) / 1_000,
-      callsPerSecond: seconds === 0 ? 0 : (counts.calls - last.counts.calls) / seconds,
+      callsPerSecond: seconds === 0 ? 0 : Number(counts.calls - last.counts.calls) / seconds,
       calls: counts.calls - first.counts.calls,
       failures: failuresBetween(first.counts, counts),
       chargedMicros: counts.chargedMicros - first.counts.chargedMicros,
@@ -165,14 +179,16 @@ export class OverviewFeed {
         return {
           ...upstream,
           name,
-          succeeded: upstream.succeeded - (before?.succeeded ?? 0),
-          failed: upstream.failed - (before?.failed ?? 0),
+          running: BigInt(upstream.running),
+          waiting: BigInt(upstream.waiting),
+          succeeded: BigInt(upstream.succeeded - (before?.succeeded ?? 0)),
+          failed: BigInt(upstream.failed - (before?.failed ?? 0)),
         };
       }),
     };
   }
 
-  #lastHour(sample: Sample): Overview["lastHour"] {
+  #lastHour(sample: Sample): MessageInitShape<typeof HourFiguresSchema> {
     const first = this.#minutes[0] ?? sample;
     return {
       seconds: (sample.atMs - first.atMs) / 1_000,
@@ -183,23 +199,24 @@ export class OverviewFeed {
         const before = this.#minutes[index]?.counts ?? counts;
         return {
           calls: counts.calls - before.calls,
-          failedCalls: failuresBetween(before, counts).reduce((sum, { calls }) => sum + calls, 0),
+          failedCalls: failuresBetween(before, counts).reduce((sum, { calls }) => sum + calls, 0n),
           chargedMicros: counts.chargedMicros - before.chargedMicros,
         };
       }),
     };
   }
 
+  /** Without the figures of the database if it does not respond. */
   async #readDatabase(): Promise<Pick<Overview, "service" | "database" | "audit">> {
     const { database, isReachable, auditHours } = this.#options;
     const startedAt = performance.now();
     const service = await readServiceFigures(database).catch(() => undefined);
     const last = await lastAudit(database).catch(() => undefined);
     return {
-      audit: last && auditOf(last, auditHours),
-      service,
+      ...(last && { audit: auditOf(last, auditHours) }),
+      ...(service && { service }),
       database: {
-        isReachable: isReachable() && service !== undefined,
+        reachable: isReachable() && service !== undefined,
         latencyMs: performance.now() - startedAt,
         connections: database.connections,
         statements: database.running,
@@ -208,19 +225,22 @@ export class OverviewFeed {
   }
 }
 
-function auditOf(last: LastAudit, hours: number): Overview["audit"] {
-  const { started_at: startedAt, claimed_at: claimedAt, seconds, entries, findings } = last;
+function auditOf(last: LastAudit, everyHours: number): MessageInitShape<typeof AuditFiguresSchema> {
+  const { started_at: startedAt, claimed_at: claimedAt, seconds, entries: lastEntries, findings: lastFindings } = last;
+  const isNextKnown = everyHours !== 0 && claimedAt !== null;
   return {
-    last: startedAt === null ? undefined : { startedAt, seconds: seconds ?? 0, entries, findings },
-    hours,
-    nextAt: hours === 0 || claimedAt === null ? undefined : new Date(claimedAt.getTime() + hours * HOUR_MS),
+    ...(startedAt && { lastStartedAt: timestampFromDate(startedAt), lastSeconds: seconds ?? 0, lastEntries, lastFindings }),
+    everyHours,
+    ...(isNextKnown && { nextAt: timestampFromDate(new Date(claimedAt.getTime() + everyHours * HOUR_MS)) }),
   };
 }
 
+type FailedCalls = MessageInitShape<typeof FailureCountSchema> & { readonly calls: bigint };
+
 /** The failed calls by reason, the most frequent first. */
-function failuresBetween(before: Counts, after: Counts): Overview["server"]["failures"] {
+function failuresBetween(before: Counts, after: Counts): FailedCalls[] {
   return [...after.failures]
-    .map(([reason, calls]) => ({ reason, calls: calls - (before.failures.get(reason) ?? 0) }))
-    .filter(({ calls }) => calls > 0)
-    .sort((a, b) => b.calls - a.calls);
+    .map(([reason, calls]) => ({ reason, calls: calls - (before.failures.get(reason) ?? 0n) }))
+    .filter(({ calls }) => calls > 0n)
+    .sort((a, b) => Number(b.calls - a.calls));
 }

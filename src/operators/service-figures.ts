@@ -2,16 +2,14 @@ import * as sql from "../../gen/sql/calls.ts";
 import type { Cells } from "../database/driver/cells.ts";
 
 /** Totals across all servers. */
-export type ServiceFigures = sql.ServiceFiguresRow;
-
-export async function readServiceFigures(database: Cells): Promise<ServiceFigures> {
-  const figures = await Promise.all(database.all.map((cell) => sql.serviceFigures(cell)));
-  // Every server is present in every cell.
-  return figures.flat().reduce((sum, cell) => ({
-    servers: cell.servers > sum.servers ? cell.servers : sum.servers,
-    generations: sum.generations + cell.generations,
-    held_micros: sum.held_micros + cell.held_micros,
-  }));
+export async function readServiceFigures(database: Cells) {
+  const figures = (await Promise.all(database.all.map((cell) => sql.serviceFigures(cell)))).flat();
+  return {
+    // Every server is present in every cell.
+    servers: Math.max(...figures.map(({ servers }) => Number(servers))),
+    runningGenerations: figures.reduce((sum, { generations }) => sum + generations, 0n),
+    heldMicros: figures.reduce((sum, { held_micros }) => sum + held_micros, 0n),
+  };
 }
 
 /** Totals across all servers. */

@@ -1,26 +1,25 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type {
+import {
   AccountTopUpSchema,
-  GetAutoTopUpRequest as GetAnyAutoTopUpRequest,
-  ListTopUpsRequest as ListAllTopUpsRequest,
-  PutAutoTopUpRequest as PutAnyAutoTopUpRequest,
+  type GetAutoTopUpRequest as GetAnyAutoTopUpRequest,
+  type ListTopUpsRequest as ListAllTopUpsRequest,
+  type PutAutoTopUpRequest as PutAnyAutoTopUpRequest,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import {
-  type AutoTopUpSchema,
+  AutoTopUpSchema,
   type CreateTopUpRequest,
   type GetAutoTopUpRequest,
   type GetTopUpRequest,
   type ListTopUpsRequest,
   type PutAutoTopUpRequest,
-  type TopUpSchema,
+  TopUpSchema,
   TopUpService,
 } from "../../gen/vx/v1/top_up_pb.js";
 import { accountIdToRead } from "../accounts/named-account.ts";
 import { namesOf } from "../accounts/store.ts";
 import { type ApiCall, type Deps, defineService } from "../api/define-service.ts";
+import { viewOf } from "../api/view.ts";
 import { DomainError } from "../domain/errors.ts";
-import { formatMicros } from "../domain/money.ts";
 import { readPage } from "../domain/page.ts";
 import { makeLoggedChange, type WithReason } from "../operators/operator-action.ts";
 import type { AutoTopUpRow } from "./auto-top-up-store.ts";
@@ -135,50 +134,22 @@ export async function listAllTopUps(deps: Pick<Deps, "database">, request: ListA
 }
 
 function viewAccountTopUp(row: TopUpRow, names: ReadonlyMap<string, string>): MessageInitShape<typeof AccountTopUpSchema> {
-  const { account_id: accountId, problem } = row;
-  return {
-    topup: viewTopUp(row),
-    accountId,
-    accountName: names.get(accountId) ?? "",
-    paymentId: row.payment_id ?? "",
-    problem,
-    entryId: row.entry_id ?? "",
-  };
+  return viewOf(AccountTopUpSchema, row, { topup: viewTopUp(row), accountName: names.get(row.account_id) ?? "" });
 }
 
 function viewTopUp(row: TopUpRow): MessageInitShape<typeof TopUpSchema> {
-  return {
-    id: row.id,
-    state: row.state,
-    amountMicros: row.amount_micros,
-    amount: formatMicros(row.amount_micros),
-    url: row.state === "pending" ? row.page_url : "",
-    createdAt: timestampFromDate(row.created_at),
-    ...(row.paid_at ? { paidAt: timestampFromDate(row.paid_at) } : {}),
-    receiptUrl: row.receipt_url,
-    refundedMicros: row.refunded_micros,
-    disputedMicros: row.disputed_micros,
-    automatic: row.is_automatic,
-    failure: row.failure,
-    invoiceUrl: row.invoice_url,
-  };
+  return viewOf(TopUpSchema, row, { url: row.state === "pending" ? row.page_url : "", automatic: row.is_automatic });
 }
 
 function viewAutoTopUp(row: AutoTopUpRow | undefined): MessageInitShape<typeof AutoTopUpSchema> {
   if (!row) return { state: "off" };
-  return {
+  return viewOf(AutoTopUpSchema, row, {
     enabled: row.is_enabled,
-    thresholdMicros: row.threshold_micros,
-    amountMicros: row.amount_micros,
-    monthlyMaxMicros: row.monthly_max_micros,
     state: stateOfAutoTopUp(row),
-    monthMicros: row.month_micros,
     paymentMethod: row.method,
     setupUrl: row.is_enabled ? row.page_url : "",
-    failures: row.failures,
-    lastFailure: row.last_failure,
     topupId: row.pending_topup_id,
-  };
+  });
 }
 
 function stateOfAutoTopUp(row: AutoTopUpRow): string {

@@ -1,17 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ListPlansRequest, PlanSchema, PutPlanRequest } from "../../gen/vx/admin/v1/admin_pb.js";
+import { type ListPlansRequest, PlanSchema, type PutPlanRequest } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiCall, Deps } from "../api/define-service.ts";
+import { viewOf } from "../api/view.ts";
 import { makeLoggedChange } from "../operators/operator-action.ts";
 import { countPlans, listPlans as listPlanRows, type PlanCounts, type PlanRow, putPlan as putPlanRow } from "./store.ts";
 
 export function viewPlan(row: PlanRow, counts?: PlanCounts): MessageInitShape<typeof PlanSchema> {
-  return {
-    name: row.name,
-    rpm: row.rpm,
-    maxActiveKeys: row.max_active_keys,
-    maxKeysCreatedPerHour: row.max_keys_created_per_hour,
-    ...counts,
-  };
+  return viewOf(PlanSchema, row, { ...counts });
 }
 
 export async function listPlans({ database }: Deps, { counts }: ListPlansRequest) {

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type { AccountPricesSchema, PriceVersionSchema } from "../../gen/vx/admin/v1/admin_pb.js";
+import { AccountPricesSchema, PriceVersionSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { PricesSchema } from "../../gen/vx/v1/prices_pb.js";
+import { viewOf } from "../api/view.ts";
 import type { Prices, Rates } from "../domain/price.ts";
 import { type AccountPriceRow, type PriceRow, pricesOfRow } from "./store.ts";
 
@@ -21,20 +21,13 @@ export function viewRates(rates: Rates) {
 }
 
 export function viewAccountPrices(row: AccountPriceRow): MessageInitShape<typeof AccountPricesSchema> {
-  return {
-    version: row.version,
-    model: row.model,
-    effectiveFrom: timestampFromDate(row.effective_from),
-    ...(row.discount === null ? {} : { discountBps: row.discount }),
-    ...(row.prices === null ? {} : { prices: viewPrices(pricesOfRow({ prices: row.prices })) }),
-  };
+  const { prices, discount, ...others } = row;
+  return viewOf(AccountPricesSchema, others, {
+    ...(discount === null ? {} : { discountBps: discount }),
+    ...(prices === null ? {} : { prices: viewPrices(pricesOfRow({ prices })) }),
+  });
 }
 
 export function viewPriceVersion(row: PriceRow): MessageInitShape<typeof PriceVersionSchema> {
-  return {
-    model: row.model,
-    version: row.version,
-    effectiveFrom: timestampFromDate(row.effective_from),
-    prices: viewPrices(pricesOfRow(row)),
-  };
+  return viewOf(PriceVersionSchema, row, { prices: viewPrices(pricesOfRow(row)) });
 }

@@ -12,10 +12,10 @@ type UpstreamCounts = {
 
 /** The metrics that the overview shows. Counts are since the start of the server. */
 export type Counts = {
-  readonly calls: number;
-  readonly failures: ReadonlyMap<string, number>;
-  readonly chargedMicros: number;
-  readonly runningGenerations: number;
+  readonly calls: bigint;
+  readonly failures: ReadonlyMap<string, bigint>;
+  readonly chargedMicros: bigint;
+  readonly runningGenerations: bigint;
   readonly upstreams: ReadonlyMap<string, UpstreamCounts>;
 };
 
@@ -31,7 +31,7 @@ export async function readCounts(registry: Registry): Promise<Counts> {
   const failures = await read("vx_failed_calls_total");
   return {
     calls: sum(calls),
-    failures: new Map(failures.map(({ labels, value }) => [labels.reason ?? "", value])),
+    failures: new Map(failures.map(({ labels, value }) => [labels.reason ?? "", BigInt(value)])),
     chargedMicros: sum(await read("vx_charged_micros_total")),
     runningGenerations: sum(await read("vx_running_generations")),
     upstreams: await readUpstreams(read),
@@ -66,6 +66,6 @@ function countsOf(upstreams: Map<string, UpstreamCounts>, name = ""): UpstreamCo
   return counts;
 }
 
-function sum(samples: readonly Sample[]): number {
-  return samples.reduce((total, { value }) => total + value, 0);
+function sum(samples: readonly Sample[]): bigint {
+  return BigInt(samples.reduce((total, { value }) => total + value, 0));
 }

@@ -9,14 +9,15 @@ import type {
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import {
   type CreateWebhookRequest,
-  type DeliverySchema,
+  DeliverySchema,
   type ListDeliveriesRequest,
   type RedeliverRequest,
-  type WebhookSchema,
+  WebhookSchema,
   WebhookService,
 } from "../../gen/vx/v1/webhook_pb.js";
 import { accountIdToChange, accountIdToRead } from "../accounts/named-account.ts";
 import { type ApiCall, type Deps, defineService } from "../api/define-service.ts";
+import { viewOf } from "../api/view.ts";
 import type { Action } from "../database/action.ts";
 import { DomainError } from "../domain/errors.ts";
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
@@ -162,17 +163,7 @@ function typesOf(types: readonly string[]): readonly string[] {
 }
 
 function viewWebhook(row: WebhookRow): MessageInitShape<typeof WebhookSchema> {
-  return {
-    id: row.id,
-    url: row.url,
-    types: row.types === "" ? [] : row.types.split(","),
-    description: row.description,
-    state: row.state,
-    disabledReason: row.disabled_reason,
-    createdAt: timestampFromDate(row.created_at),
-    ...(row.previous_expires_at ? { previousExpiresAt: timestampFromDate(row.previous_expires_at) } : {}),
-    accountId: row.account_id,
-  };
+  return viewOf(WebhookSchema, row, { types: row.types === "" ? [] : row.types.split(",") });
 }
 
 function viewWithSecret(row: WebhookRow) {
@@ -181,23 +172,11 @@ function viewWithSecret(row: WebhookRow) {
 
 function viewDelivery(row: DeliveryRow): MessageInitShape<typeof DeliverySchema> {
   const { attempted_at: attemptedAt, due_at: dueAt, status, latency_ms: latencyMs, error, answer } = row;
-  return {
-    eventId: row.event_id,
-    type: row.type,
-    accountId: row.account_id,
-    seq: row.seq,
-    createdAt: timestampFromDate(row.created_at),
+  return viewOf(DeliverySchema, row, {
     data: JSON.parse(row.data) as JsonObject,
-    state: row.state,
-    attempts: row.attempts,
-    ...(dueAt ? { nextAttemptAt: timestampFromDate(dueAt) } : {}),
-    ...(attemptedAt
-      ? {
-          attemptedAt: timestampFromDate(attemptedAt),
-          outcome: { status: status ?? 0, latencyMs: latencyMs ?? 0, error, answer },
-        }
-      : {}),
-  };
+    ...(dueAt && { nextAttemptAt: timestampFromDate(dueAt) }),
+    ...(attemptedAt && { outcome: { status: status ?? 0, latencyMs: latencyMs ?? 0, error, answer } }),
+  });
 }
 
 export const webhookService = defineService(WebhookService, {
