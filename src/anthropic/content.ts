@@ -14,7 +14,8 @@ const MAX_CACHE_CONTROL_CHARACTERS = 1_000;
 /** Converts one of Anthropic's messages to messages of the common model: each tool result becomes a message. */
 export function appendMessages(messages: PromptMessage[], param: MessageParam, field: string): void {
   const content = contentOf(param, `${field}.content`);
-  if (typeof content === "string") messages.push({ role: roleOf(param), content });
+  if (typeof content === "string")
+    messages.push({ role: choiceAt(param.role, "role", ["user", "assistant", "system"]), content });
   else if (param.role === "system") messages.push({ role: "system", content: textBlocks(content, `${field}.content`) });
   else if (param.role === "assistant") messages.push(assistantMessage(content, `${field}.content`));
   else appendUserMessages(messages, content, `${field}.content`);
@@ -37,10 +38,6 @@ export function cacheControlOf(value: JsonValue | undefined, field: string) {
     throw DomainError.ofField(`${field}.cache_control`, description);
   }
   return { cacheControl };
-}
-
-function roleOf({ role }: MessageParam): "user" | "assistant" | "system" {
-  return choiceAt(role, "role", ["user", "assistant", "system"]);
 }
 
 function contentOf({ content }: MessageParam, field: string): string | readonly JsonObject[] {

@@ -27,7 +27,8 @@ const WRITTEN_PER_TURN = 524_288;
 
 /** Converts Anthropic's request, whose members are checked. */
 export async function generationRequestOfMessage(request: CreateMessageRequest): Promise<GenerationRequest> {
-  refuseThread(request);
+  // For this reason, the tool runners of Anthropic's SDKs repeat the call without a stored thread.
+  if (!isAbsent(jsonIn(request.thread))) throw new DomainError("thread_unsupported_request");
   return {
     ...(await promptOfMessage(request)),
     maxTokens: request.maxTokens,
@@ -37,11 +38,6 @@ export async function generationRequestOfMessage(request: CreateMessageRequest):
     user: recordedUser(request.metadata?.userId ?? ""),
     maxCostMicros: undefined,
   };
-}
-
-/** For this reason, the tool runners of Anthropic's SDKs repeat the call without a stored thread. */
-function refuseThread({ thread }: CreateMessageRequest): void {
-  if (!isAbsent(jsonIn(thread))) throw new DomainError("thread_unsupported_request");
 }
 
 /** The part of a request whose tokens are counted. */

@@ -235,7 +235,9 @@ async function open(listener: Listener, host: string, settings: ListenSettings, 
     return address;
   } catch (error) {
     const problem = listenProblem(error, host, settings);
-    throw isInvalidHost(error) ? new ConfigError(problem) : new StartError(problem);
+    // The host can never be used on this machine, so its setting is invalid.
+    const isInvalidHost = ["EADDRNOTAVAIL", "ENOTFOUND"].includes((error as NodeJS.ErrnoException).code ?? "");
+    throw isInvalidHost ? new ConfigError(problem) : new StartError(problem);
   }
 }
 
@@ -289,9 +291,4 @@ function listenProblem(error: unknown, host: string, settings: ListenSettings): 
     default:
       return `${settings.host}, ${settings.port}: ${message}`;
   }
-}
-
-/** Whether the host of a listener can never be used on this machine, so that its setting is invalid. */
-function isInvalidHost(error: unknown): boolean {
-  return ["EADDRNOTAVAIL", "ENOTFOUND"].includes((error as NodeJS.ErrnoException).code ?? "");
 }

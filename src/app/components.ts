@@ -104,7 +104,7 @@ export function createComponents(options: ComponentsOptions) {
     payments,
     /** Starts the work that one process of a server does for the whole database. */
     startUpkeep: () => {
-      registerHoldGauges(metrics, database);
+      metrics.gaugesRead(GAUGES, () => readHoldFigures(database));
       for (const work of [payments?.polling, audits]) work?.start();
     },
     admitter,
@@ -381,10 +381,6 @@ const GAUGES = {
   heldMicros: { name: "vx_held_micros", help: "The sum of the open holds, in micros." },
   expired: { name: "vx_expired_holds", help: "Holds that have expired and are not released yet." },
 };
-
-function registerHoldGauges(metrics: Metrics, database: Cells): void {
-  metrics.gaugesRead(GAUGES, () => readHoldFigures(database));
-}
 
 type ReloadOptions = {
   readonly path: string | undefined;

@@ -18,7 +18,6 @@ import { bearerCredential } from "../server/credentials/bearer.ts";
 import { clientAddress } from "../server/credentials/client-address.ts";
 import type { FailedAuthentications } from "../server/credentials/failed-authentications.ts";
 import { SessionAuthentication } from "../server/credentials/session-authentication.ts";
-import { sendError } from "../server/errors/http-error.ts";
 import { type ServePath, sendJson } from "../server/http/message.ts";
 import type { MemberAuthentication } from "../server/interceptors/authenticate-member.ts";
 import type { Serve } from "../server/interceptors/interceptor.ts";
@@ -129,25 +128,21 @@ type ViewLinksOptions = Pick<CustomerPageOptions, "failures"> & {
 
 /** Starts the session of an operator from the link to the page: the token is in the header, because addresses are logged. */
 function viewLinks({ database, sessions, isSecure, browserOf, failures }: ViewLinksOptions): ServePath {
-  return async (request, response, requestId) => {
-    try {
-      const credentials = credentialsOf(request);
-      sessions.requireSameOrigin(credentials);
-      const link = bearerCredential(credentials);
-      failures.refuseBlocked(credentials.remoteAddress, fingerprintOf(link));
-      const token = generateSessionToken(randomBytes);
-      const isValid =
-        isWellFormedSessionToken(link) &&
-        (await usePageLink(database, fingerprintOf(link), fingerprintOf(token), browserOf(credentials)));
-      if (!isValid) {
-        failures.addFailure(credentials.remoteAddress, fingerprintOf(link));
-        throw new DomainError("invalid_session", { message: "The link was used or has expired." });
-      }
-      setSession(response, { isSecure, sessions }, token, VIEW_SECONDS);
-      sendJson(response, 200, "{}");
-    } catch (error) {
-      sendError(response, error, requestId);
+  return async (request, response) => {
+    const credentials = credentialsOf(request);
+    sessions.requireSameOrigin(credentials);
+    const link = bearerCredential(credentials);
+    failures.refuseBlocked(credentials.remoteAddress, fingerprintOf(link));
+    const token = generateSessionToken(randomBytes);
+    const isValid =
+      isWellFormedSessionToken(link) &&
+      (await usePageLink(database, fingerprintOf(link), fingerprintOf(token), browserOf(credentials)));
+    if (!isValid) {
+      failures.addFailure(credentials.remoteAddress, fingerprintOf(link));
+      throw new DomainError("invalid_session", { message: "The link was used or has expired." });
     }
+    setSession(response, { isSecure, sessions }, token, VIEW_SECONDS);
+    sendJson(response, 200, "{}");
   };
 }
 

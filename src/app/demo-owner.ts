@@ -6,7 +6,6 @@ import { DomainError } from "../domain/errors.ts";
 import { isLoopbackHost } from "../domain/network.ts";
 import { type Credentials, credentialsOf } from "../server/call.ts";
 import { hostsOf } from "../server/credentials/session-authentication.ts";
-import { sendError } from "../server/errors/http-error.ts";
 import { type ServePath, sendJson } from "../server/http/message.ts";
 import { consolePages } from "../server/pages/console-pages.ts";
 import { isDemoOwnerOffered } from "./seed-demo.ts";
@@ -45,18 +44,14 @@ export function createDemoOwner(options: DemoOwnerOptions) {
     isDemoOwnerOffered(config, deps.catalog) &&
     hostsOf(request).every((host) => isLoopbackHost(host.replace(/:\d+$/, ""))) &&
     FORWARDING.every((name) => request.headers(name).length === 0);
-  const signIn: ServePath = async (request, response, requestId) => {
-    try {
-      const credentials = credentialsOf(request);
-      if (!isOffered(credentials)) throw new DomainError("not_found");
-      requireSameOrigin(credentials);
-      const token = generateSessionToken(randomBytes);
-      await startSession(DEMO_OWNER, fingerprintOf(token), credentials);
-      setSession(response, token);
-      sendJson(response, 200, "{}");
-    } catch (error) {
-      sendError(response, error, requestId);
-    }
+  const signIn: ServePath = async (request, response) => {
+    const credentials = credentialsOf(request);
+    if (!isOffered(credentials)) throw new DomainError("not_found");
+    requireSameOrigin(credentials);
+    const token = generateSessionToken(randomBytes);
+    await startSession(DEMO_OWNER, fingerprintOf(token), credentials);
+    setSession(response, token);
+    sendJson(response, 200, "{}");
   };
   const pageOf = (offersDemo: boolean) =>
     new Map(consolePages("account", "/account", { ...config.product, offersDemo })).get("/account");

@@ -52,7 +52,8 @@ const createdColumns: readonly Column<Created>[] = [
 
 async function create({ file, json }: JsonOption & { readonly file: string }): Promise<void> {
   const { dataDir } = embeddedSettings();
-  if (!existsSync(dataDir)) throw noDatabase(dataDir);
+  if (!existsSync(dataDir))
+    throw new CommandFailure(`there is no folder ${dataDir}; set VX_DATA_DIR to the data folder of the server`);
   const createdAt = new Date();
   const created = await explained(file, "written", async (signal, progress) => {
     const database = await openEmbeddedDatabase(dataDir, "backup", (line) => void tell(line));
@@ -105,10 +106,6 @@ async function restore({ file, json, replace }: Values<typeof restoring>): Promi
     release: description.release,
   };
   await showWithAudit(json, result, audit);
-}
-
-function noDatabase(dataDir: string): CommandFailure {
-  return new CommandFailure(`there is no folder ${dataDir}; set VX_DATA_DIR to the data folder of the server`);
 }
 
 function tell(line: string): Promise<void> {

@@ -15,7 +15,6 @@ type Node = {
 type Word = { readonly text: string; readonly description: string };
 
 const SHELLS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
-type Shell = keyof typeof SHELLS;
 
 /** All commands must be defined when the script is printed. */
 export const row: Row = {
@@ -29,7 +28,7 @@ export const row: Row = {
     json: flag("--json", "print the script as a JSON string"),
   },
   run: async ({ shell, json }, _, running) => {
-    const script = SHELLS[shell as Shell](nodesOf(running.parent as Command, "vx"));
+    const script = SHELLS[shell as keyof typeof SHELLS](nodesOf(running.parent as Command, "vx"));
     await printResult(json === true, { shell, script }, script);
   },
 };

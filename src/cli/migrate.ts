@@ -114,9 +114,7 @@ function prefixOf({ cell }: Target): string {
   return cell === undefined ? "" : `${cell}: `;
 }
 
-type StatusRow = { readonly cell: string; readonly name: string; readonly state: string };
-
-const statusColumns: readonly Column<StatusRow>[] = [
+const statusColumns: readonly Column<{ readonly cell: string; readonly name: string; readonly state: string }>[] = [
   { title: "CELL", value: ({ cell }) => cell },
   { title: "MIGRATION", value: ({ name }) => name },
   { title: "APPLIED", value: ({ state }) => state },

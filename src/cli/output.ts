@@ -44,12 +44,10 @@ export function visible(text: string): string {
 /** A progress bar on a terminal. Elsewhere it prints nothing. */
 export type Progress = { show(share: number, text: string): void; clear(): void };
 
-type Terminal = Pick<Shell["stderr"], "isTTY" | "write">;
-
 const WIDTH = 30;
 const ERASE_LINE = "\r\x1b[2K";
 
-export function createProgress(terminal: Terminal = shell.stderr): Progress {
+export function createProgress(terminal: Pick<Shell["stderr"], "isTTY" | "write"> = shell.stderr): Progress {
   let shown = "";
   return {
     show: (share, text) => {

@@ -53,7 +53,6 @@ const filters = {
 const zone = option("--tz <zone>", "the time zone of the periods (default: UTC)");
 
 const SORTS = ["cost", "requests", "start"] as const;
-type Sort = (typeof SORTS)[number];
 
 const GROUPS = "hour, day or month; account, key, model, user";
 const showing = {
@@ -139,7 +138,7 @@ async function show({ json, sort, page, groupBy = [], ...given }: Values<typeof 
 const PERIODS = ["hour", "day", "month"];
 
 /** Costs of different periods are rarely compared; without a period, the largest are wanted. */
-function defaultSort(groupBy: readonly string[], json: boolean): Sort {
+function defaultSort(groupBy: readonly string[], json: boolean): (typeof SORTS)[number] {
   const groups = groupBy.length === 0 ? ["day"] : groupBy.flatMap((names) => names.split(","));
   return json || groups.some((name) => PERIODS.includes(name)) ? "start" : "cost";
 }

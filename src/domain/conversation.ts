@@ -1,7 +1,7 @@
 import { DomainError } from "./errors.ts";
 import { checkBase64 } from "./image.ts";
 import { nextTurn } from "./next-turn.ts";
-import { type Format, type PromptMessage, type Reasoning, type ToolCall, textOfPart } from "./prompt.ts";
+import { type Format, type PromptMessage, type ToolCall, textOfPart } from "./prompt.ts";
 import { hasMoreCharacters, unitsOf } from "./text.ts";
 
 // The limits of a message. Replies have the same ones, so that a conversation can be continued.
@@ -90,7 +90,7 @@ async function checkLength(conversation: Conversation, i: number): Promise<void>
   const texts = [
     ...(typeof content === "string" ? [content] : content.map(textOfPart)),
     ...toolCalls.flatMap((call) => [call.name, call.arguments]),
-    ...reasoning.flatMap(textsOfReasoning),
+    ...reasoning.flatMap(({ text, signature = "", encrypted = "" }) => [text, signature, encrypted]),
   ];
   if (unitsOf(texts) <= MAX_MESSAGE_CHARACTERS) return;
   // Counting takes up to a millisecond for each message.
@@ -99,10 +99,6 @@ async function checkLength(conversation: Conversation, i: number): Promise<void>
   const together = texts.length > 1 ? ", all texts of the message together" : "";
   const description = `must be at most ${MAX_MESSAGE_CHARACTERS} characters${together}`;
   throw problem(conversation, i, contentMember(conversation, i), description);
-}
-
-function textsOfReasoning({ text, signature = "", encrypted = "" }: Reasoning): readonly string[] {
-  return [text, signature, encrypted];
 }
 
 /** The ids of tool calls that a later message can be the result of. */

@@ -26,7 +26,6 @@ export type Output = {
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
 type OpenBlock = { text: string; signature: string | undefined; encrypted: string | undefined };
-type OpenCall = { id: string; name: string; arguments: string };
 
 const NONE: readonly never[] = [];
 
@@ -35,7 +34,7 @@ export class OutputBuilder {
   #text = "";
   #reasoning: OpenBlock[] | undefined;
   #isBlockOpen = false;
-  #toolCalls: OpenCall[] | undefined;
+  #toolCalls: { id: string; name: string; arguments: string }[] | undefined;
 
   append(delta: Delta): void {
     switch (delta.kind) {

@@ -40,7 +40,8 @@ export function readPage(
   request: { pageSize: number; pageToken: string },
   filters?: readonly (string | readonly string[])[],
 ): Page {
-  const list = filters === undefined ? name : `${name}.${digestOf(filters)}`;
+  const digest = filters && hash("sha256", JSON.stringify(filters), "hex").slice(0, 16);
+  const list = digest === undefined ? name : `${name}.${digest}`;
   const size = pageSizeOf(request);
   if (request.pageToken === "") return { list, size, after: "" };
   const text = Buffer.from(request.pageToken, "base64url").toString("utf8");
@@ -79,10 +80,6 @@ export function badToken(): DomainError {
 
 export function encodeToken(list: string, position: string): string {
   return Buffer.from(`${list}:${position}`, "utf8").toString("base64url");
-}
-
-function digestOf(filters: readonly (string | readonly string[])[]): string {
-  return hash("sha256", JSON.stringify(filters), "hex").slice(0, 16);
 }
 
 /** PostgreSQL accepts no text with this character. */

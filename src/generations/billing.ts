@@ -54,7 +54,7 @@ export class Billing {
     this.#batchers = new CellBatchers(database, {
       ...options,
       maxBatch: MAX_BATCH,
-      weight: { of: charactersOf, max: MAX_BATCH_CHARACTERS },
+      weight: { of: (item) => (item.kind === "end" ? (item.end.charge?.answer?.length ?? 0) : 0), max: MAX_BATCH_CHARACTERS },
       execute: (cell, items, index) => this.#billAll(cell, options.clocks[index] as DatabaseClock, items),
     });
   }
@@ -157,10 +157,6 @@ export class Billing {
 
 function isCharge(item: BillItem): boolean {
   return item.kind === "end" && item.end.charge !== undefined;
-}
-
-function charactersOf(item: BillItem): number {
-  return item.kind === "end" ? (item.end.charge?.answer?.length ?? 0) : 0;
 }
 
 /** SQLSTATE classes of errors that come from a value or a broken rule, not from the state of the database. */

@@ -166,7 +166,7 @@ export class Generation {
   readonly #onEvent = ({ value, done }: IteratorResult<UpstreamEvent>): Delta | undefined => {
     if (!this.#isRunning()) return undefined;
     try {
-      if (done) throw endless();
+      if (done) throw new DomainError("upstream_error", { cause: new Error("the events of the upstream have no end") });
       if (value.kind !== "done") {
         this.#builder.append(value);
         return value;
@@ -250,10 +250,6 @@ function stopSequenceOf(
   if (typeof reported === "string" && stop.includes(reported)) return reported;
   const kept = stop.filter((one) => one !== "" && text.endsWith(one)).sort((a, b) => b.length - a.length);
   return kept[0] ?? (reported === null ? null : undefined);
-}
-
-function endless(): DomainError {
-  return new DomainError("upstream_error", { cause: new Error("the events of the upstream have no end") });
 }
 
 function refused(cause: unknown): DomainError {

@@ -48,8 +48,6 @@ type Placed =
   | { readonly kind: "answered" }
   | { readonly kind: "outdated" };
 
-type Insufficient = Extract<ShortHold, { readonly outcome: "insufficient" }>;
-
 /** Tries sizes until one is held. Only the database decides, because a balance that was read earlier may be out of date. */
 export async function placeHold(deps: HoldDeps, pending: PendingGeneration): Promise<Placed> {
   const { request, model, caller } = pending;
@@ -75,7 +73,7 @@ export async function placeHold(deps: HoldDeps, pending: PendingGeneration): Pro
 async function afterRefusal(
   { reportDepleted, topUpAfterRefusal }: HoldDeps,
   accountId: string,
-  { balanceMicros, heldMicros, autoTopUpBelowMicros }: Insufficient,
+  { balanceMicros, heldMicros, autoTopUpBelowMicros }: Extract<ShortHold, { readonly outcome: "insufficient" }>,
   { amountMicros }: Size,
 ): Promise<void> {
   if (balanceMicros < amountMicros) await reportDepleted(accountId, amountMicros).catch(() => undefined);

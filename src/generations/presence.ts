@@ -10,8 +10,6 @@ const LANES_PER_ROUND = 64;
 /** One statement deletes a limited number of expired responses, so a busy lane needs several per round. */
 const MAX_SWEEPS_PER_ROUND = 16;
 
-type OwnHold = { readonly generationId: string; readonly accountId: string };
-
 type PresenceOptions = {
   readonly serverId: string;
   readonly clock: DatabaseClock;
@@ -24,7 +22,7 @@ type PresenceOptions = {
   /** Whether this process will end the hold. */
   readonly isOpen: (generationId: string) => boolean;
   /** Releases a hold of this server. */
-  readonly release: (hold: OwnHold) => Promise<EndOutcome>;
+  readonly release: (hold: { readonly generationId: string; readonly accountId: string }) => Promise<EndOutcome>;
   readonly onReleased: (holds: number) => void;
   readonly onFailure: (what: "heartbeat" | "release of abandoned holds", error: unknown) => void;
 };

@@ -247,13 +247,9 @@ async function signUp(
     email,
     creditMicros: claim.gets_credit ? creditMicros : 0n,
     creditEntryId: ids.entry(laneOfId(accountId)),
-    creditExpiresAt: creditDays === undefined ? undefined : endOfDay(now() + creditDays * DAY_MS),
+    creditExpiresAt: creditDays === undefined ? undefined : new Date((Math.floor(now() / DAY_MS) + creditDays + 1) * DAY_MS),
   });
   return { accountId };
-}
-
-function endOfDay(ms: number): Date {
-  return new Date((Math.floor(ms / DAY_MS) + 1) * DAY_MS);
 }
 
 /** The token at the end of an invitation's link. */

@@ -60,10 +60,8 @@ const rateFields = {
   request: price.optional(),
 };
 
-type RateValues = z.output<z.ZodObject<typeof rateFields>>;
-
 /** What is left out costs what its total costs; images and requests, what they cost without a bound. */
-function ratesOf(values: RateValues, units: Pick<Rates, "image" | "request">): Rates {
+function ratesOf(values: z.output<z.ZodObject<typeof rateFields>>, units: Pick<Rates, "image" | "request">): Rates {
   const { input, output, cache_write: cacheWrite = input } = values;
   return {
     input,
@@ -229,7 +227,7 @@ const model = z
       .array(z.enum(CAPABILITIES))
       .max(CAPABILITIES.length)
       .default([])
-      .refine(areDistinct, "must not repeat an entry"),
+      .refine((list) => new Set(list).size === list.length, "must not repeat an entry"),
     extra_fields: extraFields,
     ...priceFields,
     upstream: upstream.optional(),
@@ -277,10 +275,6 @@ type Upstreams = {
 
 function upstreamsOf({ upstream, upstreams }: Upstreams): readonly UpstreamSettings[] {
   return upstreams ?? (upstream ? [upstream] : []);
-}
-
-function areDistinct(list: readonly string[]): boolean {
-  return new Set(list).size === list.length;
 }
 
 /** The schema of models.yaml; parsing returns models. */

@@ -130,11 +130,12 @@ export async function listAllTopUps(deps: Pick<Deps, "database">, request: ListA
     rows.map((row) => row.account_id),
     [],
   );
-  return { topups: rows.map((row) => viewAccountTopUp(row, names)), nextPageToken };
-}
-
-function viewAccountTopUp(row: TopUpRow, names: ReadonlyMap<string, string>): MessageInitShape<typeof AccountTopUpSchema> {
-  return viewOf(AccountTopUpSchema, row, { topup: viewTopUp(row), accountName: names.get(row.account_id) ?? "" });
+  return {
+    topups: rows.map((row) =>
+      viewOf(AccountTopUpSchema, row, { topup: viewTopUp(row), accountName: names.get(row.account_id) ?? "" }),
+    ),
+    nextPageToken,
+  };
 }
 
 function viewTopUp(row: TopUpRow): MessageInitShape<typeof TopUpSchema> {

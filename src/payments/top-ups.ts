@@ -151,7 +151,7 @@ export class TopUps {
   }
 
   async #lookUp(row: TopUpRow, reference: PaymentReference | undefined): Promise<SeenPayment | undefined> {
-    const at = reference ?? referenceOfRow(row);
+    const at = reference ?? (row.page_id === null ? undefined : { pageId: row.page_id });
     const found = at && (await this.#options.provider.lookUp(at));
     return found?.topUpId === row.id ? found.seen : this.#seenWithoutPage(row);
   }
@@ -246,10 +246,6 @@ export class TopUps {
 function referenceOf({ pageId, paymentId }: PaymentEvent): PaymentReference | undefined {
   if (pageId !== undefined) return { pageId };
   return paymentId === undefined ? undefined : { paymentId };
-}
-
-function referenceOfRow({ page_id: pageId }: TopUpRow): PaymentReference | undefined {
-  return pageId === null ? undefined : { pageId };
 }
 
 function withoutPage(row: TopUpRow, status: "failed" | "expired", failure = ""): SeenPayment {

@@ -77,9 +77,7 @@ export function pricesOf({ tiers, ...rates }: PricesMessage): Prices {
 /** As large as a context window can be. */
 const MAX_BOUND = 100_000_000n;
 
-type RatesMessage = Omit<PricesMessage, "tiers" | "$typeName" | "$unknown">;
-
-function ratesOf(message: RatesMessage, field: string): Rates {
+function ratesOf(message: Omit<PricesMessage, "tiers" | "$typeName" | "$unknown">, field: string): Rates {
   const { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning, image, request } = message;
   const rates = { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning, image, request };
   for (const [name, price] of Object.entries(rates)) {

@@ -291,9 +291,5 @@ function hasLengthAsOnlyRule(field: DescField): boolean {
   if (rules?.type.case !== "string" || rules.cel.length > 0 || maxCharactersOf(field) <= LONG_UNITS) return false;
   const { $typeName, $unknown, maxLen, minLen, wellKnown, ...others } = rules.type.value;
   const isAllowed = maxLen > 0n && minLen <= CHECKED.length && wellKnown.case === undefined;
-  return isAllowed && Object.values(others).every(isUnset);
-}
-
-function isUnset(value: unknown): boolean {
-  return Array.isArray(value) ? value.length === 0 : !value;
+  return isAllowed && Object.values(others).every((value) => (Array.isArray(value) ? value.length === 0 : !value));
 }

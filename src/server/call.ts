@@ -143,7 +143,7 @@ export abstract class Call<Method extends ServedMethod = ServedMethod> implement
   /** For the log line: the model and the generation of a metered call, and what an operator changes. */
   model: string | undefined = undefined;
   generation: StartedGeneration | undefined = undefined;
-  change: ChangedByOperator | undefined = undefined;
+  change: { readonly target: string; readonly amountMicros: bigint | undefined } | undefined = undefined;
   /** Why the call failed; undefined if it succeeded, or if only its code is known. */
   failure: unknown = undefined;
 
@@ -330,8 +330,6 @@ export abstract class Call<Method extends ServedMethod = ServedMethod> implement
     else this.#timer = setTimeout(onDeadline, remainingMs);
   }
 }
-
-type ChangedByOperator = { readonly target: string; readonly amountMicros: bigint | undefined };
 
 const MAX_KEY_LENGTH = 255;
 

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Log } from "../telemetry/log.ts";
 import { hasValidHost, requestIdFrom, type ServePath, type StreamHandler } from "./http/message.ts";
@@ -41,7 +42,8 @@ export function directRpcs(
       const timeoutMs = timeoutMsOf(format, request.headers);
       if (Number.isNaN(timeoutMs)) return other(request, response, requestId);
       const Served = format.isEnveloped ? FramedCall : ConnectUnaryCall;
-      return serve(new Served(method, format, request, response, requestId, timeoutMs));
+      // TypeScript cannot call the methods of the union: the two response types declare them differently.
+      return serve(new Served(method, format, request, response as ServerResponse, requestId, timeoutMs));
     });
   }
   const serveStream: StreamHandler = (stream, headers, rawHeaders) => {

@@ -1,6 +1,7 @@
 import { DomainError } from "../domain/errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import { ensureDomainError } from "./errors/connect-error.ts";
+import { sendError } from "./errors/http-error.ts";
 import { answerPreflight, type Cors, isPreflight } from "./http/cors.ts";
 import {
   type HttpHandler,
@@ -11,6 +12,7 @@ import {
   pathOf,
   requestIdFrom,
   type ServePath,
+  stopBody,
 } from "./http/message.ts";
 import { describeNoRoute } from "./rest/rest-routes.ts";
 import { sendRefusal } from "./wire/refusal.ts";
@@ -81,9 +83,19 @@ function serve(
     const message = describeNoRoute(path, rest?.correctionOf(path) ?? "");
     sendRefusal(request, response, new DomainError("not_found", { message }), requestId);
   } else if (methods.includes(request.method ?? "")) {
-    return servePath(request, response, requestId);
+    return answer(servePath, request, response, requestId);
   } else {
     response.setHeader("allow", methods.join(", "));
     sendRefusal(request, response, new DomainError("method_not_allowed"), requestId);
+  }
+}
+
+/** An error of a page is its response. A bug is logged by the handler. */
+async function answer(serve: ServePath, request: HttpRequest, response: HttpResponse, requestId: string): Promise<void> {
+  try {
+    await serve(request, response, requestId);
+  } catch (error) {
+    sendError(response, error, requestId);
+    stopBody(request, response);
   }
 }

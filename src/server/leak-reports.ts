@@ -5,8 +5,7 @@ import { fingerprintOf, isWellFormedKey, laneOfKey, redactKeys } from "../domain
 import { DomainError } from "../domain/errors.ts";
 import type { Leak, LeakedKey } from "../keys/store.ts";
 import type { Log } from "../telemetry/log.ts";
-import { sendError } from "./errors/http-error.ts";
-import { type HttpRequest, type ServePath, sendJson, stopBody } from "./http/message.ts";
+import { type HttpRequest, type ServePath, sendJson } from "./http/message.ts";
 
 const MAX_BODY_BYTES = 1_048_576;
 const MAX_TOKENS = 500;
@@ -52,9 +51,6 @@ export function leakReports(options: Options): ServePath {
         "received a leak report",
       );
       sendJson(response, 200, JSON.stringify(findings.map((finding) => answerOf(finding, known))));
-    } catch (error) {
-      sendError(response, error, requestId);
-      stopBody(request, response);
     } finally {
       share.release();
     }

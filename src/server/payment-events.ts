@@ -3,8 +3,7 @@ import type { BodyBudget } from "../codec/body-budget.ts";
 import { DomainError } from "../domain/errors.ts";
 import { InvalidEvent, type PaymentEvent, ProviderError } from "../payments/provider.ts";
 import type { Log } from "../telemetry/log.ts";
-import { sendError } from "./errors/http-error.ts";
-import { type ServePath, sendJson, stopBody } from "./http/message.ts";
+import { type ServePath, sendJson } from "./http/message.ts";
 
 const MAX_BODY_BYTES = 524_288;
 const MAX_RUNNING = 32;
@@ -35,8 +34,7 @@ export function paymentEvents({ readEvent, handle, budget, log }: Options): Serv
       sendJson(response, 200, '{"received":true}');
     } catch (error) {
       if (error instanceof ProviderError) log.warn({ err: error, request_id: requestId }, "a payment event failed");
-      sendError(response, publicError(error), requestId);
-      stopBody(request, response);
+      throw publicError(error);
     } finally {
       running--;
       share.release();

@@ -19,13 +19,12 @@ export type Counts = {
   readonly upstreams: ReadonlyMap<string, UpstreamCounts>;
 };
 
-type Registry = Metrics["registry"];
 type Sample = { readonly value: number; readonly labels: Readonly<Record<string, string>> };
 
 /** Outcomes that the upstream did not cause: the caller disconnected, or no request was sent. */
 const NEUTRAL_OUTCOMES: ReadonlySet<string | undefined> = new Set(["cancelled", "busy", "down"]);
 
-export async function readCounts(registry: Registry): Promise<Counts> {
+export async function readCounts(registry: Metrics["registry"]): Promise<Counts> {
   const read = async (name: string) => ((await registry.getSingleMetric(name)?.get())?.values ?? []) as Sample[];
   const calls = (await read("vx_calls_total")).filter(({ labels }) => !labels.rpc?.startsWith("vx.admin."));
   const failures = await read("vx_failed_calls_total");

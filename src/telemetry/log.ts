@@ -4,7 +4,6 @@ import { redactKeys } from "../domain/credentials.ts";
 export type Log = Logger;
 
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
-type LogLevel = (typeof LOG_LEVELS)[number];
 
 const FLUSH_MS = 200;
 
@@ -14,7 +13,7 @@ type Destination = DestinationStream & { flush?: (done: () => void) => void };
  * Writes JSON lines to stderr. Anything that looks like a key is removed from the finished line, regardless of
  * its source.
  */
-export function createLog(level: LogLevel, output: Destination = new LogOutput(process.stderr)): Log {
+export function createLog(level: (typeof LOG_LEVELS)[number], output: Destination = new LogOutput(process.stderr)): Log {
   const redacting: Destination = {
     write: (line) => output.write(redactKeys(line)),
     flush: (done) => (output.flush ? output.flush(done) : done()),

@@ -105,15 +105,13 @@ export function isExtraField({ extraFields }: ModelTraits, name: string): boolea
  */
 const ITEM_ID = /^([\w-]{1,200}):/;
 
-type EncryptedItem = { readonly id: string | undefined; readonly encrypted: string };
-
 export function joinItemId(id: string | undefined, encrypted: string): string {
   const joined = `${id}:${encrypted}`;
   return id !== undefined && ITEM_ID.test(joined) ? joined : encrypted;
 }
 
 /** Without an id, the text is of another API, or was encrypted for another client. */
-export function splitItemId(text: string): EncryptedItem {
+export function splitItemId(text: string): { readonly id: string | undefined; readonly encrypted: string } {
   const [start, id] = ITEM_ID.exec(text) ?? ["", undefined];
   return { id, encrypted: text.slice(start.length) };
 }

@@ -143,7 +143,11 @@ function isSameSum(one: ExportRow, other: ExportRow): boolean {
 
 async function* focusPieces({ database }: Exported, lane: number, range: ExportRange, file: FocusFile): AsyncGenerator<Piece> {
   const days = new FocusDays(file);
-  const focusPiece = (rows: readonly FocusRow[]) => pieceOf(rows, focusColumns(file));
+  const columns = focusColumns(file);
+  const focusPiece = (rows: readonly FocusRow[]) => {
+    const text = rows.map((row) => csvLine(columns.map((name) => row[name]))).join("");
+    return { text, rows: rows.length };
+  };
   for await (const rows of exportUsageOfLane(database, lane, range)) {
     yield { ...focusPiece(rows.flatMap((row) => days.collect(row))), quarter: rows.at(-1)?.quarter };
   }
@@ -151,9 +155,4 @@ async function* focusPieces({ database }: Exported, lane: number, range: ExportR
   for await (const rows of exportMovementsOfLane(database, lane, range)) {
     yield focusPiece(rows.map((row) => focusRowOfMovement(row, file)));
   }
-}
-
-function pieceOf(rows: readonly FocusRow[], columns: readonly (keyof FocusRow)[]): Piece {
-  const text = rows.map((row) => csvLine(columns.map((name) => row[name]))).join("");
-  return { text, rows: rows.length };
 }

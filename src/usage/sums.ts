@@ -51,7 +51,7 @@ export async function readUsage(
     throughSeq ??= piece.throughSeq;
     for (const row of piece.rows) sums.addSum(row);
     // The page is full, and its rows are complete: the next position is in a later period.
-    if (piece.next !== undefined && sums.isFullBefore(quarterOf(piece.next), starts)) break;
+    if (piece.next !== undefined && sums.isFullBefore((JSON.parse(piece.next) as [Quarter])[0], starts)) break;
   }
   return { ...cutSums(sums, page), throughSeq: throughSeq ?? 0n };
 }
@@ -107,10 +107,6 @@ export async function currentQuarter(cell: FunctionCaller): Promise<Quarter> {
 export async function currentTimeMs(cell: FunctionCaller): Promise<number> {
   const [row] = await sql.secondsOfClock(cell);
   return Number(row?.seconds) * 1_000;
-}
-
-function quarterOf(position: string): Quarter {
-  return (JSON.parse(position) as [Quarter])[0];
 }
 
 /** A statement reads at most `rows` sums of `accounts` accounts, in about 100 ms; a page needs at most `max` statements. */

@@ -25,8 +25,6 @@ const fileSchema = z.strictObject({
   cells: z.array(cellSchema).min(1).max(MAX_CELLS).superRefine(requireDistinct),
 });
 
-type CellEntry = z.output<typeof cellSchema>;
-
 /** The cells of the file; undefined without one. The first has everything that belongs to no account. Throws ConfigError. */
 export async function readCells(path: string | undefined): Promise<readonly CellToMigrate[] | undefined> {
   if (path === undefined) return undefined;
@@ -64,7 +62,7 @@ function lanesOf(text: string | number, context: z.RefinementCtx): readonly Lane
 }
 
 /** A name, a place and a lane belong to one cell. */
-function requireDistinct(cells: readonly CellEntry[], context: z.RefinementCtx): void {
+function requireDistinct(cells: readonly z.output<typeof cellSchema>[], context: z.RefinementCtx): void {
   const seen = new Map<string, number>();
   const refuse = (at: number, field: string, message: string) => context.addIssue({ code: "custom", path: [at, field], message });
   for (const [at, cell] of cells.entries()) {

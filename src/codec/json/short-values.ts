@@ -20,7 +20,7 @@ export function readShortValue(text: string, start: number, maxDepth: number, ma
   if (!span) return undefined;
   const json = text.slice(start, span.end);
   const hasEscapes = json.includes("\\");
-  if (hasEscapes && (mayMisreadName(json) || mayBreakPairs(json))) return undefined;
+  if (hasEscapes && (mayMisreadName(json) || SURROGATES.some((surrogate) => json.includes(surrogate)))) return undefined;
   const value = parsed(json);
   if (value === undefined) return undefined;
   const contents = new Contents(span.parts);
@@ -30,10 +30,6 @@ export function readShortValue(text: string, start: number, maxDepth: number, ma
   if (contents.longestName > maxNameUnits) return undefined;
   if (!hasEscapes) contents.keepTexts(json);
   return { value, units: json.length, values: contents.values };
-}
-
-function mayBreakPairs(json: string): boolean {
-  return SURROGATES.some((surrogate) => json.includes(surrogate));
 }
 
 function parsed(json: string): JsonObject | JsonValue[] | undefined {

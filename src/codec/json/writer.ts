@@ -41,8 +41,6 @@ export function writerOf(desc: DescMessage): Writer {
 /** A list of messages up to this length is encoded at once. */
 const SHORT_ITEMS = 100;
 
-type MessageList = Extract<DescField, { fieldKind: "list"; listKind: "message" }>;
-
 /** Whether the message is worth encoding in parts. Most are not. */
 export function hasLongList(desc: DescMessage, message: Message): boolean {
   return desc.fields.some((field) => isLongList(field, message));
@@ -50,7 +48,7 @@ export function hasLongList(desc: DescMessage, message: Message): boolean {
 
 function longListsOf(desc: DescMessage, message: Message) {
   return desc.fields
-    .filter((field): field is MessageList => isLongList(field, message))
+    .filter((field): field is Extract<DescField, { fieldKind: "list"; listKind: "message" }> => isLongList(field, message))
     .map((field) => ({ field, items: itemsOf(field, message) }));
 }
 

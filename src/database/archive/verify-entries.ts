@@ -15,12 +15,10 @@ export type VerifiedEntries = {
   readonly totals: Totals;
 };
 
-type KindTotal = { entries: number; amount_micros: number };
-
 class Totals {
   first_created_at: string | null = null;
   last_created_at: string | null = null;
-  readonly kinds: Record<LedgerLine["kind"], KindTotal> = {
+  readonly kinds: Record<LedgerLine["kind"], { entries: number; amount_micros: number }> = {
     generation: { entries: 0, amount_micros: 0 },
     credit: { entries: 0, amount_micros: 0 },
     topup: { entries: 0, amount_micros: 0 },

@@ -63,12 +63,10 @@ async function writeArchive(sql: Sql, file: FileHandle, options: CreateOptions):
   return { ...counts, bytes: (await file.stat()).size };
 }
 
-type Counts = { databaseBytes: number; walSegments: number };
-
 async function* contentOf(
   sql: Sql,
   { clusterDir, createdAt, onProgress }: CreateOptions,
-  counts: Counts,
+  counts: { databaseBytes: number; walSegments: number },
 ): AsyncGenerator<Buffer> {
   await startBackup(sql);
   const files = await listClusterFiles(clusterDir);

@@ -13,8 +13,6 @@ export type Split = {
   readonly changedAt: Date;
 };
 
-type Row = { id: string; target: string; lanes: string; state: Split["state"]; changed_at: Date };
-
 const STATEMENT_TIMEOUT_MS = 60_000;
 
 /** Connects to the only server of an address, which may be a standby. */
@@ -39,7 +37,7 @@ export async function requireMonitoring(sql: Sql, place: string): Promise<void> 
 
 /** The split of this id; without one, that which is not finished, or else the last one. */
 export async function readSplit(sql: Sql, schema: string, id: string | null): Promise<Split | undefined> {
-  const [row] = await sql<Row[]>`
+  const [row] = await sql<{ id: string; target: string; lanes: string; state: Split["state"]; changed_at: Date }[]>`
     SELECT id, target, array_to_string(lanes, ',') AS lanes, state, changed_at FROM ${sql(schema)}.cell_splits
     WHERE id = coalesce(${id}, id)
     ORDER BY state IN ('finished', 'returned'), changed_at DESC LIMIT 1`;

@@ -165,7 +165,8 @@ function deliver<Item, Result>(finished: Finished<Item, Result>): void {
   }
   finished.batch.forEach((waiting, i) => {
     const result = finished.results[i];
-    if (result === undefined || result instanceof DomainError) waiting.reject(result ?? noResult());
+    if (result === undefined || result instanceof DomainError)
+      waiting.reject(result ?? new DomainError("internal", { cause: new Error("the batch has no result for this item") }));
     else waiting.resolve(result);
   });
 }
@@ -213,10 +214,6 @@ export class Pace {
     const ms = this.#clock.now() - sentAt;
     this.#meanMs = this.#meanMs === undefined ? ms : this.#meanMs + (ms - this.#meanMs) * SHARE_OF_LAST;
   }
-}
-
-function noResult(): DomainError {
-  return new DomainError("internal", { cause: new Error("the batch has no result for this item") });
 }
 
 /** The limits apply per cell, so a full queue of one delays no call of another. */

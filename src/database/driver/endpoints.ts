@@ -68,9 +68,8 @@ function parseUrl(url: string): Endpoint[] {
 }
 
 type Host = { readonly host: string; readonly port: number };
-type UrlParts = { readonly login: Login; readonly driverUrl: string; readonly hosts: readonly Host[] };
 
-function partsOf(url: string): UrlParts {
+function partsOf(url: string): { readonly login: Login; readonly driverUrl: string; readonly hosts: readonly Host[] } {
   const [whole, userInfo = "", authority = "", path = "", query = ""] = URL_FORM.exec(url) ?? [];
   if (whole === undefined) {
     throw new Error(

@@ -23,17 +23,13 @@ export async function prepareBinaries(place: Placement, print: (line: string) =>
   }
   // Either the server user cannot reach the folder, or links cannot be created in it.
   const folder = linked === true ? place.systemHome : place.home;
-  const why = reason(linked === true, found.root, place);
+  const why = linked === true ? `uid ${place.user.uid} cannot reach ${found.root}` : `${found.root} cannot be written to`;
   const root = await copyBinaries(found, folder, (copy) => {
     print(`the PostgreSQL binaries were copied to ${copy}, because ${why}`);
   });
   const version = await tryVersion(root, place);
   if (!version.ok) throw doesNotRun(version);
   return binariesIn(root, version);
-}
-
-function reason(isClosed: boolean, root: string, place: Placement): string {
-  return isClosed ? `uid ${place.user.uid} cannot reach ${root}` : `${root} cannot be written to`;
 }
 
 function tryVersion(root: string, place: Placement): Promise<Outcome> {

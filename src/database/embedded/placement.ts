@@ -23,7 +23,6 @@ export type Placement = {
 };
 
 type Owner = { uid: number; gid: number } | undefined;
-type UserFor = (owner: Owner) => ServerUser;
 
 const SHARED_USER_WARNING =
   "warning: the database runs as uid 65534, and every program of that user can reach its files; " +
@@ -71,7 +70,7 @@ async function openDataFolder(dataDir: string): Promise<string> {
   }
 }
 
-async function chooseHome(folder: string, systemHome: string, userFor: UserFor): Promise<string> {
+async function chooseHome(folder: string, systemHome: string, userFor: (owner: Owner) => ServerUser): Promise<string> {
   if (ownUid() !== 0) return folder;
   const cluster = join(folder, "postgres");
   const existing = await ignoring(["ENOENT"], lstat(cluster));

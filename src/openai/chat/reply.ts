@@ -24,10 +24,8 @@ function toolCallOf({ id, name, arguments: text }: ToolCall) {
   return { id, type: "function", function: { name, arguments: text } };
 }
 
-type ChatDelta = MessageInitShape<typeof ChatDeltaSchema>;
-
 /** Undefined for a piece that this format cannot express: the signature of a reasoning block. */
-export function chatDeltaOf(delta: Delta): ChatDelta | undefined {
+export function chatDeltaOf(delta: Delta): MessageInitShape<typeof ChatDeltaSchema> | undefined {
   switch (delta.kind) {
     case "text":
       return { content: delta.text };

@@ -90,7 +90,8 @@ class ConnectCall extends Call<RpcMethod> {
   #streamError: unknown;
 
   constructor(handler: UniversalHandler, method: RpcMethod, request: HttpRequest, response: HttpResponse, requestId: string) {
-    const format = request.method === "GET" ? queryFormatOf(request) : formatOf(request.headers);
+    const ofQuery = () => connectUnary[queryOf(request).get("encoding") === "json" ? "json" : "proto"];
+    const format = request.method === "GET" ? ofQuery() : formatOf(request.headers);
     const timeoutMs = timeoutMsOf(format, request.headers);
     super(method, request, response, requestId, Number.isNaN(timeoutMs) ? undefined : timeoutMs);
     this.#handler = handler;
@@ -219,10 +220,6 @@ function decodedHeaders(request: HttpRequest): Headers {
 function queryOf({ url = "" }: HttpRequest): URLSearchParams {
   const start = url.indexOf("?");
   return new URLSearchParams(start < 0 ? "" : url.slice(start));
-}
-
-function queryFormatOf(request: HttpRequest): RpcFormat {
-  return queryOf(request).get("encoding") === "json" ? connectUnary.json : connectUnary.proto;
 }
 
 async function readQuery(

@@ -78,15 +78,13 @@ async function serveOpenRpc(
 }
 
 /** Connect answers such an error as internal. */
-function logBug(log: Log, { method, contextValues }: Call, error: unknown): never {
+function logBug(log: Log, { method, contextValues }: Parameters<ReturnType<Interceptor>>[0], error: unknown): never {
   if (!(error instanceof ConnectError)) {
     const rpc = `${method.parent.typeName}/${method.name}`;
     log.error({ err: error, request_id: contextValues.get(requestIdKey), rpc }, "call failed");
   }
   throw error;
 }
-
-type Call = Parameters<ReturnType<Interceptor>>[0];
 
 /** More than any reflection client sends on one stream. */
 const MAX_OPEN_STREAM_BYTES = 65_536;

@@ -36,8 +36,6 @@ export function addressOf(socket: Socket): string {
 const MAX_ADDRESSES = 10_000;
 const MAX_WAIT_MS = 10_000;
 
-type EarlyResetLimits = { readonly http2EarlyResetBurst: number; readonly http2EarlyResetsPerSecond: number };
-
 /**
  * Counts, per remote address, the HTTP/2 streams that are reset in the packet that opens them. They cost the caller
  * nothing, but Node's state for each is freed only by a full garbage collection. Above the limits, a session that sends one more
@@ -50,7 +48,7 @@ export class EarlyResets {
   /** When the allowance of an address, without its burst, covers all of its resets. */
   readonly #coveredAtMs = new Map<string, number>();
 
-  constructor(limits: EarlyResetLimits, now: () => number) {
+  constructor(limits: { readonly http2EarlyResetBurst: number; readonly http2EarlyResetsPerSecond: number }, now: () => number) {
     this.#msPerReset = 1_000 / limits.http2EarlyResetsPerSecond;
     this.#burstMs = limits.http2EarlyResetBurst * this.#msPerReset;
     this.#now = now;

@@ -8,8 +8,6 @@ import { continueOnRead, setRawSocket } from "./message.ts";
 import { FIRST_BYTES_PER_UNIT, PacedSocket, type ReadingTurns } from "./paced-socket.ts";
 import type { RunningRequests } from "./running-requests.ts";
 
-type OpenSession = { readonly session: ServerHttp2Session; readonly socket: PacedSocket };
-
 /** Units of work to start a connection; see ReadingTurns. */
 const START_UNITS = 16;
 
@@ -20,7 +18,7 @@ export class Http2 {
   readonly #server: Http2Server;
   /** Of all sessions of an address. */
   readonly #earlyResets: EarlyResets;
-  readonly #sessions = new SlotArray<OpenSession>();
+  readonly #sessions = new SlotArray<{ readonly session: ServerHttp2Session; readonly socket: PacedSocket }>();
   #isClosing = false;
   /** Sessions that start are closed: their callers would get no final GOAWAY before the connections end. */
   #areSessionsEnded = false;

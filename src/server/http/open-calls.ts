@@ -32,7 +32,7 @@ export class OpenCalls {
     const address = networkOf(remoteAddressOf(request));
     const { openStreams, openUnaryCalls, openStreamsPerConnection } = this.#limits;
     const [shares, max] = isStream ? [this.#streams, openStreams] : [this.#unary, openUnaryCalls];
-    const connection = connectionOf(request);
+    const connection: object = ("stream" in request ? request.stream.session : undefined) ?? request.socket;
     const streams = this.#onConnection.get(connection) ?? 0;
     if (isStream && streams >= openStreamsPerConnection) return false;
     if (!shares.acquire(address, 1, max)) return false;
@@ -43,8 +43,4 @@ export class OpenCalls {
     });
     return true;
   }
-}
-
-function connectionOf(request: HttpRequest): object {
-  return ("stream" in request ? request.stream.session : undefined) ?? request.socket;
 }

@@ -34,14 +34,12 @@ export function authenticateKey(options: KeyAuthentication): Interceptor<Call, A
   };
 }
 
-type Authenticated = Extract<Admission, { outcome: "admitted" | "rate_limited" }>;
-
 async function admissionOf(
   call: Call,
   { admitter, failures, trustedProxies }: KeyAuthentication,
   limited: boolean,
   span: StageSpan | undefined,
-): Promise<Authenticated> {
+): Promise<Extract<Admission, { outcome: "admitted" | "rate_limited" }>> {
   const sent = sentKeyOf(call);
   const { value: key } = sent;
   if (!isWellFormedKey(key)) throw keyError("invalid_api_key", sent);

@@ -31,12 +31,8 @@ export async function pack(content: Buffer): Promise<Packed> {
 }
 
 export function uncompressed(content: Buffer): Packed {
-  return { plain: content, etag: etagOf(content) };
-}
-
-/** Weak: the compressed form has the same tag. */
-function etagOf(content: Buffer): string {
-  return `W/"${hash("sha256", content, "base64url").slice(0, 22)}"`;
+  // Weak: the compressed form has the same tag.
+  return { plain: content, etag: `W/"${hash("sha256", content, "base64url").slice(0, 22)}"` };
 }
 
 export function sendPacked(request: HttpRequest, anyResponse: HttpResponse, packed: Packed, options: PageOptions): void {

@@ -1,6 +1,5 @@
 import { type Credentials, credentialsOf } from "../call.ts";
 import type { Readiness } from "../connect/health.ts";
-import { sendError } from "../errors/http-error.ts";
 import { type ServePath, send } from "../http/message.ts";
 
 /** /livez: the process answers. /readyz: it can take calls. */
@@ -22,13 +21,8 @@ export function metricsPage(
   authenticate: (request: Credentials) => Promise<unknown>,
   readMetrics: () => Promise<string>,
 ): ServePath {
-  return async (request, response, requestId) => {
-    try {
-      await authenticate(credentialsOf(request));
-    } catch (error) {
-      sendError(response, error, requestId);
-      return;
-    }
+  return async (request, response) => {
+    await authenticate(credentialsOf(request));
     send(response, 200, "text/plain; version=0.0.4; charset=utf-8", await readMetrics());
   };
 }

@@ -211,8 +211,8 @@ function checkHasType({ parent, name, output }: DescMethod): void {
  * form and fields.
  */
 function toRoute(shared: SharedRoute): RestRoute {
-  const first = firstOf(shared);
-  const { selected, withHeader } = shared;
+  const { usual, selected, withHeader } = shared;
+  const first = usual ?? selected?.endpoint ?? (withHeader?.route.first as Endpoint);
   if (selected && JSON.stringify(first.policy) !== JSON.stringify(selected.endpoint.policy)) {
     throw new PolicyError(`${first.rpc} shares its route with a method of another policy`);
   }
@@ -234,10 +234,6 @@ function hasSameFields(one: DescMessage, other: DescMessage): boolean {
       ]),
     );
   return textOf(one) === textOf(other);
-}
-
-function firstOf({ usual, selected, withHeader }: SharedRoute): Endpoint {
-  return usual ?? selected?.endpoint ?? (withHeader?.route.first as Endpoint);
 }
 
 function nameOf({ parent, name }: DescMethod): string {

@@ -100,7 +100,8 @@ export function surfacesByPath(
     const surface = restSurfaceOf(surfaceOf(service));
     if (surface === native) continue;
     for (const { path, selectedByHeader } of service.methods.flatMap(httpBindings)) {
-      if (selectedByHeader === "") byPath.push([literalPartOf(path), surface]);
+      // "/v1/messages" of "/v1/messages/{id}" and of "/v1/messages:count".
+      if (selectedByHeader === "") byPath.push([path.replace(/\/?[{*:].*$/, ""), surface]);
       else byHeader.set(selectedByHeader, surface);
     }
   }
@@ -108,11 +109,6 @@ export function surfacesByPath(
     const [, selected] = [...byHeader].find(([name]) => headers[name] !== undefined) ?? [];
     return surfaceBelow(path) ?? selected ?? byPath.find(([above]) => isAtOrBelow(path, above))?.[1] ?? native;
   };
-}
-
-/** "/v1/messages" of "/v1/messages/{id}" and of "/v1/messages:count". */
-function literalPartOf(template: string): string {
-  return template.replace(/\/?[{*:].*$/, "");
 }
 
 /** Whether the path is `above`, or continues it after "/" or ":". */

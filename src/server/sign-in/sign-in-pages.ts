@@ -8,7 +8,6 @@ import type { FailedAuthentications } from "../credentials/failed-authentication
 import type { AuthenticateOperator } from "../credentials/operator-authentication.ts";
 import { cookiesOf, hostsOf, type SessionAuthentication } from "../credentials/session-authentication.ts";
 import { fromRequestError } from "../errors/connect-error.ts";
-import { sendError } from "../errors/http-error.ts";
 import { type HttpRequest, type HttpResponse, type ServePath, send, sendJson } from "../http/message.ts";
 import { html } from "../pages/html.ts";
 import { type OidcClient, SignInError, type SignInFailure } from "./oidc-client.ts";
@@ -47,17 +46,12 @@ const SIGN_IN_SECONDS = 600;
 
 /** Who the caller is, for the console. A token that is not valid is an error; a missing or ended session is not. */
 export function sessionPage(authenticate: AuthenticateOperator, signIn: OperatorSignIn | undefined): ServePath {
-  return async (request, response, requestId) => {
+  return async (request, response) => {
     const credentials = credentialsOf(request);
     let operator: (Operator & Partial<Session>) | undefined;
-    try {
-      if (signIn?.sessions.isCarriedBy(credentials))
-        operator = await signIn.sessions.authenticate(credentials, false).catch(ifNotSignedIn);
-      else if (credentials.headers("authorization").length > 0) operator = await authenticate(credentials);
-    } catch (error) {
-      sendError(response, error, requestId);
-      return;
-    }
+    if (signIn?.sessions.isCarriedBy(credentials))
+      operator = await signIn.sessions.authenticate(credentials, false).catch(ifNotSignedIn);
+    else if (credentials.headers("authorization").length > 0) operator = await authenticate(credentials);
     const { id, name, role, expiresAt } = operator ?? {};
     const body = {
       operator: operator ? { id, name, role } : null,
@@ -76,22 +70,18 @@ function ifNotSignedIn(error: unknown): undefined {
 /** The pages that browsers visit while they sign in, for GET. */
 export function signInPages(signIn: SignIn): Map<string, ServePath> {
   const guarded =
-    (serve: (request: HttpRequest, response: HttpResponse, requestId: string) => Promise<void>): ServePath =>
+    (serve: ServePath): ServePath =>
     async (request, response, requestId) => {
       // A HEAD request must not use up the code.
       if (request.method !== "GET") {
         response.setHeader("allow", "GET");
-        sendError(response, new DomainError("method_not_allowed"), requestId);
-        return;
+        throw new DomainError("method_not_allowed");
       }
       try {
         await serve(request, response, requestId);
       } catch (thrown) {
         const error = failureOf(thrown);
-        if (!error) {
-          sendError(response, thrown, requestId);
-          return;
-        }
+        if (!error) throw thrown;
         signIn.log.warn({ request_id: requestId, reason: error.failure, detail: error.message }, "sign-in failed");
         setCookie(response, signInCookie(signIn, "", 0));
         failurePage(response, error.failure, signIn.page);
@@ -147,13 +137,8 @@ async function finishSignIn(signIn: SignIn, request: HttpRequest, response: Http
 async function signOut(signIn: OperatorSignIn, request: HttpRequest, response: HttpResponse, requestId: string): Promise<void> {
   const credentials = credentialsOf(request);
   const { sessions } = signIn;
-  try {
-    sessions.requireSameOrigin(credentials);
-    if (sessions.isCarriedBy(credentials)) await signIn.end(fingerprintOf(sessions.tokenOf(credentials)), requestId);
-  } catch (error) {
-    sendError(response, error, requestId);
-    return;
-  }
+  sessions.requireSameOrigin(credentials);
+  if (sessions.isCarriedBy(credentials)) await signIn.end(fingerprintOf(sessions.tokenOf(credentials)), requestId);
   setSession(response, signIn, "", 0);
   sendJson(response, 200, "{}");
 }

@@ -7,8 +7,8 @@ import {
   errorToJsonBytes,
   parseTimeout,
 } from "@connectrpc/connect/protocol-connect";
-import { type HttpRequest, type HttpResponse, stopBody } from "../http/message.ts";
-import { COMPRESSED, type LastFrame, RpcCall, type RpcFormat, type RpcFormats, type RpcMethod, withEncodings } from "./rpc.ts";
+import { type HttpRequest, stopBody } from "../http/message.ts";
+import { COMPRESSED, type LastFrame, RpcCall, type RpcFormats, withEncodings } from "./rpc.ts";
 
 const UNARY = {
   protocol: "connect",
@@ -42,24 +42,7 @@ function endOfStream(error: ConnectError | undefined, trailers: Record<string, s
 }
 
 /** A unary call over Connect: an ordinary HTTP request and response. */
-export class ConnectUnaryCall extends RpcCall {
-  readonly #request: HttpRequest;
-  // TypeScript cannot call the methods of the union: the two response types declare them differently.
-  readonly #response: ServerResponse;
-
-  constructor(
-    method: RpcMethod,
-    format: RpcFormat,
-    request: HttpRequest,
-    response: HttpResponse,
-    requestId: string,
-    timeoutMs: number | undefined,
-  ) {
-    super(method, format, request, response, requestId, timeoutMs);
-    this.#request = request;
-    this.#response = response as ServerResponse;
-  }
-
+export class ConnectUnaryCall extends RpcCall<ServerResponse, HttpRequest> {
   protected sendOnly(message: Uint8Array, flags: number): void {
     this.#send(200, message, flags);
   }
@@ -75,17 +58,17 @@ export class ConnectUnaryCall extends RpcCall {
   protected end(error?: ConnectError): void {
     if (this.isDone) return;
     if (!error) {
-      this.#response.end();
+      this.response.end();
       return;
     }
     this.responseHeaders["content-type"] = "application/json";
     const status = codeToHttpStatus(error.code);
-    stopBody(this.#request, this.#response);
+    stopBody(this.request, this.response);
     this.sendLast(errorToJsonBytes(error, undefined), (body, flags) => this.#send(status, body, flags));
   }
 
   protected reset(): void {
-    this.#response.destroy();
+    this.response.destroy();
   }
 
   #send(status: number, body: Uint8Array, flags: number): void {
@@ -93,12 +76,12 @@ export class ConnectUnaryCall extends RpcCall {
     if (flags === COMPRESSED && compression) headers["content-encoding"] = compression.name;
     headers["content-length"] = String(body.length);
     this.#writeHead(status);
-    this.#response.end(body);
+    this.response.end(body);
   }
 
   #writeHead(status: number): void {
     const { responseHeaders: headers, trailers = {} } = this;
     for (const [name, value] of Object.entries(trailers)) headers[`trailer-${name}`] = value;
-    this.#response.writeHead(status, headers);
+    this.response.writeHead(status, headers);
   }
 }

@@ -1,9 +1,7 @@
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
 import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import type { BodySource } from "../../codec/body.ts";
-import type { RequestHead } from "../http/message.ts";
-import { envelope, RpcCall, type RpcFormat, type RpcFormats, type RpcMethod, withEncodings } from "./rpc.ts";
+import { envelope, RpcCall, type RpcFormats, withEncodings } from "./rpc.ts";
 
 /** The protocol; also that of gRPC-Web, but for the trailers. */
 export const GRPC = {
@@ -20,53 +18,40 @@ export const grpc: RpcFormats = withEncodings(GRPC, "application/grpc+");
 const OK_STATUS = { "grpc-status": "0" };
 
 /** A call over gRPC, on an HTTP/2 stream: messages in envelopes, the status in the trailers. */
-export class GrpcCall extends RpcCall {
-  readonly #stream: ServerHttp2Stream;
+export class GrpcCall extends RpcCall<ServerHttp2Stream> {
   #status: Record<string, string> = OK_STATUS;
-
-  constructor(
-    method: RpcMethod,
-    format: RpcFormat,
-    request: RequestHead & BodySource,
-    stream: ServerHttp2Stream,
-    requestId: string,
-    timeoutMs: number | undefined,
-  ) {
-    super(method, format, request, stream, requestId, timeoutMs);
-    this.#stream = stream;
-  }
 
   protected sendOnly(message: Uint8Array, flags: number): void {
     this.sendHeaders();
-    this.#stream.end(envelope(flags, message));
+    this.response.end(envelope(flags, message));
   }
 
   protected sendMessage(message: Uint8Array, flags: number): boolean {
     this.sendHeaders();
-    return this.#stream.write(envelope(flags, message));
+    return this.response.write(envelope(flags, message));
   }
 
   protected end(error?: ConnectError): void {
     if (this.isDone) return;
     if (error) this.#status = grpcStatusOf(error);
     this.sendHeaders();
-    this.#stream.end();
+    this.response.end();
   }
 
   protected reset(): void {
-    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.response.close(constants.NGHTTP2_CANCEL);
   }
 
   protected sendHeaders(): void {
-    if (this.#stream.headersSent) return;
-    this.#stream.once("wantTrailers", () => this.#sendTrailers());
-    this.#stream.respond(this.responseHeaders, { waitForTrailers: true });
+    if (this.response.headersSent) return;
+    this.response.once("wantTrailers", () => this.#sendTrailers());
+    this.response.respond(this.responseHeaders, { waitForTrailers: true });
   }
 
   #sendTrailers(): void {
-    this.#stream.sendTrailers(this.trailers ? { ...this.trailers, ...this.#status } : this.#status);
+    this.response.sendTrailers(this.trailers ? { ...this.trailers, ...this.#status } : this.#status);
     // Node sends the trailers in an immediate. The caller may still be sending a body that is no longer read.
-    if (this.#stream.isPaused()) setImmediate(() => this.#stream.close(constants.NGHTTP2_NO_ERROR));
+    if (this.response.isPaused()) setImmediate(() => this.response.close(constants.NGHTTP2_NO_ERROR));
   }
 }
 

@@ -48,15 +48,13 @@ export function withEncodings(format: Omit<RpcFormat, "encoding" | "contentType"
 
 export type RpcMethod = ServedMethod & MethodMessages;
 
-type RpcOptions = PrepareOptions & { readonly jsonOptions?: RpcMethod["jsonOptions"] };
-
 /** The methods of the services, by their local names in `methods`. */
 export function rpcMethods(
   services: readonly {
     readonly service: DescService;
     readonly methods: Readonly<Record<string, BoundMethod>>;
   }[],
-  options: RpcOptions,
+  options: PrepareOptions & { readonly jsonOptions?: RpcMethod["jsonOptions"] },
 ): RpcMethod[] {
   // Callers may send fields of a later version.
   const readers = new Readers("ignore");
@@ -111,29 +109,32 @@ export function isKnownEncoding(name: string | string[] | undefined): boolean {
 }
 
 /** A call over gRPC, gRPC-Web or Connect that is served without Connect. */
-export abstract class RpcCall extends Call<RpcMethod> {
-  declare readonly request: RequestHead & BodySource;
+export abstract class RpcCall<
+  Response extends Channel = Channel,
+  Request extends RequestHead & BodySource = RequestHead & BodySource,
+> extends Call<RpcMethod> {
+  declare readonly request: Request;
   readonly format: RpcFormat;
   /** Written at once, with the first message. */
   protected readonly responseHeaders: Record<string, string>;
   /** Undefined if the service set none. */
   protected trailers: Record<string, string> | undefined;
   protected readonly compression: Compression | null;
-  readonly #channel: Channel;
+  protected readonly response: Response;
   /** The last part is being compressed: nothing else may be sent. */
   #isEnding = false;
 
   constructor(
     method: RpcMethod,
     format: RpcFormat,
-    request: RequestHead & BodySource,
-    channel: Channel,
+    request: Request,
+    response: Response,
     requestId: string,
     timeoutMs: number | undefined,
   ) {
-    super(method, request, channel, requestId, timeoutMs);
+    super(method, request, response, requestId, timeoutMs);
     this.format = format;
-    this.#channel = channel;
+    this.response = response;
     this.responseHeaders = {
       "x-request-id": requestId,
       "content-type": format.contentType,
@@ -198,9 +199,9 @@ export abstract class RpcCall extends Call<RpcMethod> {
     const head = isEnveloped ? envelopeHead(0, await lengthOf(this.#partsOf(message))) : undefined;
     if (this.isDone) throw new CallerDisconnected();
     this.sendHeaders();
-    if (head) this.#channel.write(head);
+    if (head) this.response.write(head);
     try {
-      await writePieces(this.#channel, piecesOf(this.#partsOf(message)), this.signal);
+      await writePieces(this.response, piecesOf(this.#partsOf(message)), this.signal);
     } catch (error) {
       this.reset();
       throw error;
@@ -261,7 +262,7 @@ export abstract class RpcCall extends Call<RpcMethod> {
   /** Waits until another message can be sent, or the response is closed. */
   async #untilWritable(): Promise<void> {
     const { signal } = this;
-    await untilWritable(this.#channel, signal);
+    await untilWritable(this.response, signal);
     if (!signal.aborted || this.isDone) return;
     // A status would wait behind the messages that the caller does not read.
     this.reset();

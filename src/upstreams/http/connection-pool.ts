@@ -4,11 +4,9 @@ import { RESPONSE_LIMITS } from "./response-limits.ts";
 
 const require = createRequire(import.meta.url);
 
-type Shared = { readonly pool: Pool; users: number };
-
 /** One connection pool per origin, shared by its upstreams and open as long as one of them is. */
 export class Connections {
-  readonly #pools = new Map<string, Shared>();
+  readonly #pools = new Map<string, { readonly pool: Pool; users: number }>();
 
   get size(): number {
     return this.#pools.size;

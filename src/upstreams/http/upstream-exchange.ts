@@ -215,7 +215,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
 
   #change(next: ExchangeState): void {
     const state = this.#state;
-    if (!canBecome(state.kind, next.kind)) {
+    if (!NEXT[state.kind].includes(next.kind)) {
       throw new Error(`an exchange cannot change from ${state.kind} to ${next.kind}`);
     }
     if ("timer" in state) clearTimeout(state.timer);
@@ -294,10 +294,6 @@ const NEXT: Readonly<Record<Kind, readonly Kind[]>> = {
 const QUEUED: ExchangeState = { kind: "queued" };
 const SENT: ExchangeState = { kind: "sent" };
 const CLOSED: ExchangeState = { kind: "closed" };
-
-function canBecome(from: Kind, to: Kind): boolean {
-  return NEXT[from].includes(to);
-}
 
 const BYTE_ORDER_MARK = 0xfeff;
 

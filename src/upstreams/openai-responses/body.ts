@@ -83,14 +83,10 @@ function itemsOf(message: PromptMessage): object[] {
   }
   if (role !== "assistant") return [{ role, content: contentOf(content) }];
   const text = typeof content === "string" ? content : content.map(textOfPart).join("");
-  const items: object[] = (reasoning ?? []).filter(isOwnReasoning).map(reasoningItem);
+  // The API refuses reasoning of other servers, which it cannot decrypt.
+  const items: object[] = (reasoning ?? []).filter(({ encrypted }) => Boolean(encrypted)).map(reasoningItem);
   if (text !== "" || (!toolCalls && !reasoning)) items.push({ role, content: text });
   return toolCalls ? [...items, ...toolCalls.map(callItem)] : items;
-}
-
-/** Whether the API can decrypt it: it refuses reasoning of other servers. */
-function isOwnReasoning({ encrypted }: Reasoning): boolean {
-  return Boolean(encrypted);
 }
 
 function reasoningItem({ text, encrypted: opaque = "" }: Reasoning): object {

@@ -13,10 +13,8 @@ import {
 import { extraFieldsOf, isExtraField, isReasoningAlone } from "../dialect.ts";
 import { urlOf } from "../http/request-body.ts";
 
-type MaxTokensName = "max_tokens" | "max_completion_tokens";
-
 /** The body of a request for a chat completion. Members without a value are not sent. */
-export function openaiBody(prompt: Prompt, model: string, maxTokensName: MaxTokensName): object {
+export function openaiBody(prompt: Prompt, model: string, maxTokensName: "max_tokens" | "max_completion_tokens"): object {
   const { messages, maxTokens, temperature, stop, options } = prompt;
   return {
     ...extraFieldsOf(prompt, "openai-chat"),

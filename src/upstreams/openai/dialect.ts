@@ -1,5 +1,4 @@
 import type { ModelTraits, RemoteSettings } from "../../domain/model.ts";
-import type { ContentPart } from "../../domain/prompt.ts";
 import { type Dialects, firstSetOf, isExtraField, type PromptProblem, reasoningProblem, type UnsizedPrompt } from "../dialect.ts";
 import { openaiBody, openaiHeaders } from "./body.ts";
 import { openaiCompletionsDialect } from "./completions.ts";
@@ -25,7 +24,7 @@ export function createOpenaiDialect({ baseUrl }: Pick<RemoteSettings, "baseUrl">
 export function openaiProblem(prompt: UnsizedPrompt, traits: ModelTraits): PromptProblem | undefined {
   if (prompt.options.task?.kind === "complete") return undefined;
   const message = prompt.messages.findIndex(
-    ({ role, content }) => role === "tool" && typeof content !== "string" && content.some(isImage),
+    ({ role, content }) => role === "tool" && typeof content !== "string" && content.some(({ kind }) => kind === "image"),
   );
   if (message >= 0) {
     return {
@@ -36,8 +35,4 @@ export function openaiProblem(prompt: UnsizedPrompt, traits: ModelTraits): Promp
   }
   const problem = isExtraField(traits, "reasoning_content") ? undefined : reasoningProblem(prompt);
   return problem ?? firstSetOf(isExtraField(traits, "top_k") ? ["suffix"] : ["top_k", "suffix"], prompt);
-}
-
-function isImage(part: ContentPart): boolean {
-  return part.kind === "image";
 }

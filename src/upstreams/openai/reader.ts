@@ -1,5 +1,4 @@
 import type { FinishReason } from "../../domain/output.ts";
-import type { Reasoning } from "../../domain/prompt.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { ResponseReader } from "../dialect.ts";
 import { asCount, asObject, asText, firstObject, type JsonObject, readObject, reportedUsage } from "../http/json-value.ts";
@@ -63,7 +62,8 @@ export class OpenaiReader implements ResponseReader {
 
   #readMessage(message: JsonObject): void {
     const name = REASONING_NAMES.find((candidate) => asText(message[candidate]));
-    if (name !== undefined) this.#reply.appendReasoning(reasoningOf(asText(message[name]) ?? ""));
+    if (name !== undefined)
+      this.#reply.appendReasoning({ text: asText(message[name]) ?? "", signature: undefined, encrypted: undefined });
     this.#readContent(message.content);
     this.#readRefusal(asText(message.refusal));
     if (Array.isArray(message.tool_calls)) for (const call of message.tool_calls) this.#readCall(call);
@@ -109,10 +109,6 @@ export class OpenaiReader implements ResponseReader {
     this.#lastKey = key;
     return key;
   }
-}
-
-function reasoningOf(text: string): Reasoning {
-  return { text, signature: undefined, encrypted: undefined };
 }
 
 /** vLLM and SGLang report it, or the number of a stop token. */

@@ -106,7 +106,7 @@ function textSegment({ options }: Prompt, directive: Directive, seed: number): S
     case "json_schema":
       return { part, ...jsonTokens(valueOfSchema(options.responseFormat.schema)) };
     case "json":
-      return { part, ...jsonTokens({ reply: sentencesOf(seed) }) };
+      return { part, ...jsonTokens({ reply: Array.from({ length: usualTokens(seed) }, replyTokens(seed)).join("") }) };
     case undefined:
       return { part, tokens: () => replyTokens(seed), count: directive.tokens ?? usualTokens(seed) };
   }
@@ -262,10 +262,6 @@ function replyTokens(seed: number): NextToken {
     }
     return sentence[at++] as string;
   };
-}
-
-function sentencesOf(seed: number): string {
-  return Array.from({ length: usualTokens(seed) }, replyTokens(seed)).join("");
 }
 
 function tokensOf(text: string): string[] {

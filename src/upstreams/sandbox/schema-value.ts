@@ -34,7 +34,6 @@ export class WorkBudget {
 
 /** A schema whose references and compositions are resolved. */
 type FlatSchema = JsonObject;
-type Choose = (branches: readonly JsonValue[]) => JsonValue;
 
 /**
  * A value that matches a JSON Schema: always the same one. It knows the keywords that structured output allows, and "allOf" and
@@ -93,7 +92,7 @@ class ValueMaker {
   }
 
   /** Resolves references within the document, and merges all that must match, with one branch of each choice. */
-  #flatten(schema: JsonValue, choose: Choose, steps = { left: MAX_STEPS }): FlatSchema {
+  #flatten(schema: JsonValue, choose: (branches: readonly JsonValue[]) => JsonValue, steps = { left: MAX_STEPS }): FlatSchema {
     if (!isObject(schema) || steps.left-- <= 0 || !this.#spendOn(schema)) return {};
     const { $ref, allOf, anyOf, oneOf, ...own } = schema;
     const parts = [...listOf(allOf)];

@@ -152,12 +152,9 @@ export function functionsForCitus(plain: readonly SqlFile[]): SqlFile[] {
   const names = new Set(own.map(({ name }) => name));
   const texts = [...plain.filter(({ name }) => !names.has(name)), ...own];
   const atShards = plain.filter(({ name }) => AT_SHARDS.includes(name)).map(variantAtShards);
-  return [...texts.map(atNodes), ...atShards];
-}
-
-/** The variant that servers call, at any node. */
-function atNodes(file: SqlFile): SqlFile {
-  return ONLY_AT_SHARDS.includes(file.name) ? onlyAtShards(file) : withFirstStatement(file);
+  // Servers call these at any node.
+  const atNodes = texts.map((file) => (ONLY_AT_SHARDS.includes(file.name) ? onlyAtShards(file) : withFirstStatement(file)));
+  return [...atNodes, ...atShards];
 }
 
 /** Not STABLE: its snapshot could be from before the schema came to this worker. */

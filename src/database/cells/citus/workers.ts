@@ -14,8 +14,6 @@ const PLACEMENT = `
 
 const OPTIONS: SessionOptions = { name: "vx placement", statementTimeoutMs: 2_000 };
 
-type Place = { readonly host: string; readonly port: number };
-
 /**
  * The worker of a Citus cluster that has the schema of a cell. Sessions go to it directly: a function called at another node
  * would send each of its statements over the network. All pools of a process share it, and follow the schema when it moves.
@@ -66,7 +64,7 @@ export class CitusWorkers {
   }
 
   async #find(): Promise<Endpoint> {
-    const [place] = (await this.#catalog.query(PLACEMENT, [this.#schema])) as Place[];
+    const [place] = (await this.#catalog.query(PLACEMENT, [this.#schema])) as { readonly host: string; readonly port: number }[];
     if (!place) throw new Error(`the schema ${this.#schema} is on no worker of the Citus cluster`);
     const found = endpointAt(this.#address, place.host, place.port);
     if (this.#worker?.name !== found.name) this.#worker = found;
