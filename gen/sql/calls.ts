@@ -783,10 +783,9 @@ export async function createKey(cells: ChangedCells, action: Action, p: {
   accountId: string;
   key: string;
   defaultScopes: number;
-  limits?: string | null | undefined;
   isPlayground?: boolean | undefined;
 }): Promise<CreatedKeys[]> {
-  return await change<CreatedKeys>(cells, p.lane, action, "create_key", p.lane, p.accountId, p.key, p.defaultScopes, p.limits ?? null, p.isPlayground ?? false);
+  return await change<CreatedKeys>(cells, p.lane, action, "create_key", p.lane, p.accountId, p.key, p.defaultScopes, p.isPlayground ?? false);
 }
 
 export type CreateLedgerPartitionsRow = {

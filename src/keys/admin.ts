@@ -12,6 +12,7 @@ import { keyQueryOf } from "../domain/key-query.ts";
 import { LANE_COUNT } from "../domain/lane.ts";
 import { readPage } from "../domain/page.ts";
 import { makeLoggedChange } from "../operators/operator-action.ts";
+import { viewKey } from "./fields.ts";
 import {
   listKeys as listKeyRows,
   listUnusedKeys,
@@ -19,7 +20,6 @@ import {
   searchKeys as searchKeyRows,
   setKeyLimit as setKeyLimitRow,
 } from "./store.ts";
-import { viewKey } from "./views.ts";
 
 /** Throws not_found for an account that does not exist, instead of returning an empty list. */
 export async function listKeys(deps: Deps, request: ListKeysRequest, call: ApiCall) {

@@ -1,14 +1,13 @@
 -- Keys: what a caller may create, lists and searches, changes, and the end of a key.
 
 -- Creates a key. A key that another one creates, its parent, has the parent's plan and at most its scopes, limit, expiry, models and
--- addresses; what is omitted (NULL, or no scopes) is the parent's, and of the default scopes those that the parent has. A member's key
+-- addresses; what is omitted is the parent's, and of the default scopes those that the parent has. A member's key
 -- has the plan of the account and at most its limit, and scopes that the role covers. Only an operator chooses the plan (by default the
 -- account's) and may exceed its limit. A member has at most one key of the playground: a repetition renews it. Returns the key, or how
 -- many seconds the account must wait before its keys and members can create another.
--- p_key has what the caller gives as JSON, by the names of the columns. Its scopes are 0 if they are omitted.
+-- p_key has what the caller gives as JSON, by the names of the columns, and the limits.
 CREATE OR REPLACE FUNCTION create_key(
-  p_caller caller, p_lane smallint, p_account_id text, p_key text, p_default_scopes smallint, p_limits text DEFAULT NULL,
-  p_is_playground boolean DEFAULT false
+  p_caller caller, p_lane smallint, p_account_id text, p_key text, p_default_scopes smallint, p_is_playground boolean DEFAULT false
 ) RETURNS SETOF created_keys
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -17,12 +16,13 @@ DECLARE
   v_account constant accounts := require_open_account(p_lane, p_account_id);
   v_is_operator constant boolean := actor_kind(p_caller) = 'operator';
   v_given constant keys := jsonb_populate_record(NULL::keys, p_key::jsonb);
+  v_limits constant text := p_key::jsonb ->> 'limits';
   v_plan constant plans := require_plan(coalesce(v_parent.plan, CASE WHEN v_is_operator THEN nullif(v_given.plan, '') END, v_account.plan));
   v_key keys := v_given;
   v_id text;
   v_result created_keys;
 BEGIN
-  v_key.scopes := CASE v_given.scopes WHEN 0 THEN p_default_scopes ELSE v_given.scopes END;
+  v_key.scopes := coalesce(v_given.scopes, p_default_scopes);
   IF v_parent.id IS NOT NULL THEN
     IF cardinality(v_parent.ancestors) >= 7 THEN
       PERFORM refuse('invalid_argument', 'This key would be the ninth of a chain in which each key created the next; eight are allowed.');
@@ -31,7 +31,7 @@ BEGIN
     -- A limit that an operator gave to the parent may exceed the plan; the limit of the new key may not.
     PERFORM check_key_bounds(v_parent, effective_rpm(v_parent.rate_limit_rpm, false, v_plan.rpm), v_given.rate_limit_rpm,
       v_given.expires_at, v_given.models, v_given.allowed_cidrs);
-    PERFORM check_limit_bounds(v_parent, p_limits::json);
+    PERFORM check_limit_bounds(v_parent, v_limits::json);
   ELSIF NOT v_is_operator THEN
     PERFORM check_rpm(NULL, v_given.rate_limit_rpm, v_plan);
     IF v_key.scopes & ~p_caller.covered_scopes <> 0 THEN
@@ -64,7 +64,7 @@ BEGIN
     v_key.models := coalesce(v_given.models, v_parent.models);
     v_key.allowed_cidrs := coalesce(v_given.allowed_cidrs, v_parent.allowed_cidrs);
     v_key.playground_of := CASE WHEN p_is_playground THEN p_caller.id END;
-    PERFORM insert_key(v_key, v_plan, p_limits, actor_kind(p_caller));
+    PERFORM insert_key(v_key, v_plan, v_limits, actor_kind(p_caller));
     v_id := v_key.id;
   END IF;
   RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM keys_by_id(p_lane, ARRAY[v_id]) k;
@@ -193,12 +193,12 @@ BEGIN
   IF p_named & ~p_parent <> 0 THEN
     PERFORM refuse('invalid_argument', format('must be among the scopes of the calling key: %s', names_of_scopes(p_parent)),
       '{"field":"scopes"}');
-  ELSIF p_named = 0 AND p_parent & p_default = 0 THEN
+  ELSIF p_named IS NULL AND p_parent & p_default = 0 THEN
     PERFORM refuse('invalid_argument',
       format('must be given, because the calling key has none of the default scopes; it has: %s', names_of_scopes(p_parent)),
       '{"field":"scopes"}');
   END IF;
-  RETURN CASE WHEN p_named = 0 THEN p_parent & p_default ELSE p_named END;
+  RETURN coalesce(p_named, p_parent & p_default);
 END
 $$;
 

@@ -2,8 +2,8 @@ import { KeyService } from "../../gen/vx/v1/key_pb.js";
 import { defineService } from "../api/define-service.ts";
 import { readPage } from "../domain/page.ts";
 import { createKey, revokeKey, rotateKey, updateKey } from "./changes.ts";
+import { viewKey } from "./fields.ts";
 import { getKey, listKeys } from "./store.ts";
-import { viewKey } from "./views.ts";
 
 export const keyService = defineService(KeyService, {
   createKey: (deps, request, call) => createKey(deps, call.key.accountId, request, call),

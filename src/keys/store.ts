@@ -7,26 +7,18 @@ import { DomainError } from "../domain/errors.ts";
 import type { KeyQuery } from "../domain/key-query.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import { cutPage, joinPosition, type Page, pageUpTo, splitPosition } from "../domain/page.ts";
-import { DEFAULT_SCOPES, type ScopeBits, toScopeBits } from "../domain/scope.ts";
-import type { NewLimit } from "../limits/store.ts";
+import { DEFAULT_SCOPES, toScopeBits } from "../domain/scope.ts";
+import type { KeyColumns } from "./fields.ts";
 
 export type KeyRow = sql.KeyView;
 
 export type KeyToCreate = {
   readonly id: string;
   readonly accountId: string;
-  readonly name: string;
   /** Only operators choose it; by default, it is that of the parent or the account. */
   readonly plan?: string;
-  /** Undefined for the default scopes. */
-  readonly scopes: ScopeBits | undefined;
-  readonly rateLimitRpm: number | undefined;
-  readonly expiresAt: Date | undefined;
-  /** Undefined for all models, or those of the parent. */
-  readonly models?: readonly string[] | undefined;
-  readonly limits?: readonly NewLimit[] | undefined;
-  /** Undefined for all addresses, or those of the parent. */
-  readonly allowedCidrs?: readonly string[] | undefined;
+  /** What is left out is the parent's or the default. */
+  readonly columns: KeyColumns;
   /** The key of the playground of the member who creates it. */
   readonly isPlayground?: boolean;
 };
@@ -40,26 +32,13 @@ export async function createKey(
   key: KeyToCreate,
   { fingerprint, visibleStart, visibleEnd }: GeneratedKey,
 ): Promise<KeyRow> {
-  const { id, name, plan, scopes = 0, models, limits, isPlayground } = key;
-  const columns = {
-    id,
-    fingerprint: `\\x${fingerprint}`,
-    name,
-    plan,
-    scopes,
-    rate_limit_rpm: key.rateLimitRpm,
-    expires_at: key.expiresAt,
-    visible_start: visibleStart,
-    visible_end: visibleEnd,
-    models,
-    allowed_cidrs: key.allowedCidrs,
-  };
+  const { id, accountId, plan, isPlayground, columns } = key;
+  const secret = { fingerprint: `\\x${fingerprint}`, visible_start: visibleStart, visible_end: visibleEnd };
   const [row] = await sql.createKey(database, action, {
-    lane: laneOfId(key.accountId),
-    accountId: key.accountId,
-    key: JSON.stringify(columns),
+    lane: laneOfId(accountId),
+    accountId,
+    key: JSON.stringify({ id, ...secret, plan, ...columns }),
     defaultScopes: toScopeBits(DEFAULT_SCOPES),
-    limits: limits && JSON.stringify(limits),
     isPlayground,
   });
   if (!row) throw new Error("create_key returned nothing");
@@ -166,18 +145,7 @@ export async function reportLeaks(database: Cells, action: Action, leaks: readon
   return found.flat();
 }
 
-/** The fields of a key that change, by their names in the database. Null clears a field. */
-export type KeyChanges = {
-  readonly name?: string;
-  readonly scopes?: ScopeBits;
-  readonly rate_limit_rpm?: number | null;
-  readonly expires_at?: Date | null;
-  readonly models?: readonly string[] | null;
-  readonly limits?: readonly NewLimit[] | null;
-  readonly allowed_cidrs?: readonly string[] | null;
-};
-
-export async function updateKey(database: Cells, action: Action, id: string, changes: KeyChanges): Promise<KeyRow> {
+export async function updateKey(database: Cells, action: Action, id: string, changes: KeyColumns): Promise<KeyRow> {
   const lane = laneOfChange(action, id);
   return only(await sql.updateKey(database, action, { lane, id, changes: JSON.stringify(changes) }), id);
 }

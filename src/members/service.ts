@@ -1,6 +1,8 @@
+import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { AccountService, ActivitySchema, SessionSchema } from "../../gen/vx/account/v1/account_pb.js";
 import { AdminService } from "../../gen/vx/admin/v1/admin_pb.js";
+import { CreateKeyRequestSchema } from "../../gen/vx/v1/key_pb.js";
 import { updateAccount } from "../accounts/store.ts";
 import { type ApiCall, type Deps, defineService, type Member } from "../api/define-service.ts";
 import { viewOf } from "../api/view.ts";
@@ -192,14 +194,7 @@ function ifUnavailable(error: unknown): undefined {
 async function createPlaygroundKey(deps: PageDeps, _request: unknown, call: ApiCall) {
   const { accountId } = call.key;
   const expiresAt = timestampFromDate(new Date(deps.now() + PLAYGROUND_KEY_MS));
-  const request = {
-    name: "Playground",
-    scopes: ["generate"],
-    expiresAt,
-    models: [],
-    limits: [],
-    allowedCidrs: [],
-  };
+  const request = create(CreateKeyRequestSchema, { name: "Playground", scopes: ["generate"], expiresAt });
   return await newKey(deps, accountId, request, (key, generated) =>
     makeLoggedChange(deps, call, { target: accountId }, (action) =>
       createKeyRow(deps.database, action, { ...key, isPlayground: true }, generated),

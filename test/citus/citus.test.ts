@@ -234,7 +234,7 @@ describe.skipIf(!SOURCE)("a cell on Citus", () => {
       const { accountId } = await createPayer(database, 100n);
       const lane = laneOfId(accountId);
       const key = generateKey(lane, randomBytes);
-      await createKey(database, TEST_ACTION, { ...narrowKey(accountId), rateLimitRpm: 100 }, key);
+      await createKey(database, TEST_ACTION, narrowKey(accountId, 100), key);
       const admitter = new Admitter(database, { pipelines: 1, maxWaiting: 10, clocks: [clock] });
       const admit = async () =>
         (
@@ -433,8 +433,7 @@ async function waitingCommits(worker: postgres.Sql, name: string): Promise<numbe
   return sessions.length;
 }
 
-function narrowKey(accountId: string) {
+function narrowKey(accountId: string, rpm = 2) {
   const id = typeIds.key(laneOfId(accountId));
-  const limits = { rateLimitRpm: 2, mayExceedPlan: false, expiresAt: undefined };
-  return { id, accountId, name: "narrow", plan: "", scopes: toScopeBits(["read"]), ...limits };
+  return { id, accountId, columns: { name: "narrow", scopes: toScopeBits(["read"]), rate_limit_rpm: rpm } };
 }

@@ -26,9 +26,8 @@ const moveTo = (plan: string) => setAccountPlan(store.database, TEST_ACTION, pay
 
 async function create(action = TEST_ACTION): Promise<string> {
   const lane = laneOfId(payer.accountId);
-  const key = { id: typeIds.key(lane), accountId: payer.accountId, name: "key" };
-  const settings = { scopes: undefined, rateLimitRpm: undefined, expiresAt: undefined };
-  return (await createKey(store.database, action, { ...key, ...settings }, generateKey(lane, randomBytes))).id;
+  const key = { id: typeIds.key(lane), accountId: payer.accountId, columns: { name: "key" } };
+  return (await createKey(store.database, action, key, generateKey(lane, randomBytes))).id;
 }
 
 /** The numbers of active keys on each plan. */

@@ -39,7 +39,6 @@ const NEW_KEY = {
   id: "key_x",
   fingerprint: `\\x${createHash("sha256").update("x").digest("hex")}`,
   name: "x",
-  scopes: 0,
   visible_start: "abcd",
   visible_end: "wxyz",
 };

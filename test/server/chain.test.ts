@@ -8,7 +8,6 @@ import type { Metering } from "../../src/app/create-metering.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { DEFAULT_SCOPES, toScopeBits } from "../../src/domain/scope.ts";
 import { usageOf } from "../../src/domain/usage.ts";
 import type { Reply } from "../../src/generations/generation-request.ts";
 import { generateService } from "../../src/generations/service.ts";
@@ -121,10 +120,7 @@ async function secretOf(balanceMicros: bigint, rateLimitRpm: number): Promise<st
   const key = {
     id: typeIds.key(lane),
     accountId,
-    name: "test",
-    scopes: toScopeBits(DEFAULT_SCOPES),
-    rateLimitRpm,
-    expiresAt: undefined,
+    columns: { name: "test", rate_limit_rpm: rateLimitRpm },
   };
   await createKey(store.database, TEST_ACTION, key, secret);
   return secret.secret;

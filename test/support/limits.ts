@@ -27,10 +27,7 @@ export async function createChild(database: Database, parent: Payer): Promise<Pa
   const key = {
     id: typeIds.key(lane),
     accountId: parent.accountId,
-    name: "child",
-    scopes: undefined,
-    rateLimitRpm: undefined,
-    expiresAt: undefined,
+    columns: { name: "child" },
   };
   const newKey = generateKey(lane, randomBytes);
   await createKey(database, actionOfKey(parent), key, newKey);

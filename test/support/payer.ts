@@ -3,7 +3,7 @@ import { createAccount } from "../../src/accounts/store.ts";
 import type { Database } from "../../src/database/driver/database.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { type Lane, laneOfId, withLane } from "../../src/domain/lane.ts";
-import { DEFAULT_SCOPES, toScopeBits } from "../../src/domain/scope.ts";
+import { DEFAULT_SCOPES } from "../../src/domain/scope.ts";
 import { usageOf } from "../../src/domain/usage.ts";
 import type { Charge, EndRequest, HoldRequest } from "../../src/generations/bill.ts";
 import type { Billing } from "../../src/generations/billing.ts";
@@ -38,11 +38,7 @@ export async function createPayer(database: Database, balanceMicros: bigint, inL
   const key = {
     id: typeIds.key(lane),
     accountId: id,
-    name: "payer",
-    plan: "",
-    scopes: toScopeBits(DEFAULT_SCOPES),
-    rateLimitRpm: undefined,
-    expiresAt: undefined,
+    columns: { name: "payer" },
   };
   const newKey = generateKey(lane, randomBytes);
   await createKey(database, TEST_ACTION, key, newKey);
