@@ -5,6 +5,7 @@ import { ConfirmDialog } from "../shared/confirm-dialog.tsx";
 import { type Column, PagedTable } from "../shared/data-table.tsx";
 import { PageHeader } from "../shared/frame.tsx";
 import { EditKeyDialog, type RotatedKey, RotateKeyDialog } from "../shared/key-changes.tsx";
+import { KeyLines } from "../shared/key-fields.tsx";
 import { KeyState, previousText } from "../shared/key-state.tsx";
 import { limitAmountText, limitText } from "../shared/limit-list.tsx";
 import { Money, numberText } from "../shared/money.tsx";
@@ -172,13 +173,7 @@ function columnsOf(
     },
     {
       header: "Access",
-      cell: ({ scopes, models, allowedCidrs }) => (
-        <>
-          {scopes.join(", ")}
-          {models.length > 0 && <div class="muted small wrap">{models.join(", ")}</div>}
-          {allowedCidrs.length > 0 && <div class="muted small wrap">From {allowedCidrs.join(", ")}</div>}
-        </>
-      ),
+      cell: (key) => <KeyLines apiKey={key} />,
     },
     {
       header: "This month",

@@ -2,8 +2,8 @@ import { useState } from "preact/hooks";
 import type { FoundKey } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiKey } from "../../gen/vx/v1/key_pb.js";
 import { Detail, Details, IdDetail } from "../shared/details.tsx";
+import { KeyDetails } from "../shared/key-fields.tsx";
 import { KeyState, previousText } from "../shared/key-state.tsx";
-import { numberText } from "../shared/money.tsx";
 import { EmptyState, ErrorState, Notice } from "../shared/states.tsx";
 import { Time } from "../shared/time.tsx";
 import { useToast } from "../shared/toast.tsx";
@@ -69,18 +69,12 @@ function Key({ found: { accountId, accountName }, apiKey, onChanged }: KeyProps)
           <Detail name="Plan">
             <a href={planHref(apiKey.plan)}>{apiKey.plan}</a>
           </Detail>
-          <Detail name="Scopes">{apiKey.scopes.join(", ")}</Detail>
-          <Detail name="Models">{apiKey.models.join(", ") || "All"}</Detail>
-          <Detail name="Allowed addresses">{apiKey.allowedCidrs.join(", ") || "All"}</Detail>
-          <Detail name="Requests per minute">{numberText(apiKey.rateLimitRpm)}</Detail>
+          <KeyDetails apiKey={apiKey} />
           <Detail name="Created">
             <Time at={apiKey.createdAt} />
           </Detail>
           <Detail name="Last used">
             <Time at={apiKey.lastUsedAt} none="Never" />
-          </Detail>
-          <Detail name="Expires">
-            <Time at={apiKey.expiresAt} none="Never" />
           </Detail>
         </Details>
       </section>

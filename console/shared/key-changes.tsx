@@ -20,7 +20,7 @@ type EditKeyDialogProps = {
   readonly Form: ChangeDialog;
 };
 
-/** Changes the name, scopes, requests per minute, expiry, models and addresses of a key. */
+/** Changes the properties of a key. */
 export function EditKeyDialog({ apiKey, models, update, onDone, onClose, noExpiry, Form }: EditKeyDialogProps) {
   const [before] = useState(() => keyFormOf(apiKey));
   const [form, setForm] = useState(before);

@@ -1,6 +1,6 @@
 import { Button } from "./button.tsx";
 import type { FieldErrors } from "./form-dialog.tsx";
-import { KeyFields, type KeyFieldsProps, type KeyForm, keyFormErrors, keyPropertiesOf } from "./key-fields.tsx";
+import { KeyFields, type KeyFieldsProps, type KeyForm, keyFormErrors, keyPropertiesOf, NEW_KEY_FORM } from "./key-fields.tsx";
 import { LimitAmount, type LimitForm, LimitIdentity, limitErrors, limitPropertiesOf, NEW_LIMIT } from "./limit-fields.tsx";
 
 /** As the API limits it. */
@@ -9,15 +9,7 @@ const MAX_LIMITS = 20;
 /** The properties of a new key, as they are typed, with its first limits. */
 type NewKeyForm = KeyForm & { readonly limits: readonly LimitForm[] };
 
-export const NEW_KEY: NewKeyForm = {
-  name: "",
-  scopes: ["generate", "read"],
-  rpm: "",
-  days: "",
-  models: [],
-  addresses: "",
-  limits: [],
-};
+export const NEW_KEY: NewKeyForm = { ...NEW_KEY_FORM, limits: [] };
 
 export function newKeyErrors(form: NewKeyForm): FieldErrors<NewKeyForm> {
   const hasInvalidLimit = form.limits.some((limit) => limitErrors(limit).amount !== undefined);
