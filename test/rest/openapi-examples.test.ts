@@ -14,7 +14,7 @@ import { operationsOf } from "../../tools/openapi/operations.ts";
 import type { Schema } from "../../tools/openapi/schema.ts";
 import { startTestApp } from "../support/app.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
-import { createTestKey, useOperator, useTestKey } from "../support/fixtures.ts";
+import { useOperator, useTestKey } from "../support/fixtures.ts";
 import { started } from "../support/started.ts";
 import { WebhookReceiver } from "../support/webhook-receiver.ts";
 import { differences } from "./differences.ts";
@@ -41,9 +41,12 @@ let webhookToDelete: string;
 
 beforeAll(async () => {
   const { accountId } = key;
-  otherKeyId = (await createTestKey(operator, { accountId })).id;
-  const { body: child } = await send("POST", "/v1/keys", { name: "child" });
-  childKeyId = (child as { api_key: { id: string } }).api_key.id;
+  const createChild = async () => {
+    const { body } = await send("POST", "/v1/keys", EXAMPLES.CreateKey?.body);
+    return (body as { api_key: { id: string } }).api_key.id;
+  };
+  otherKeyId = await createChild();
+  childKeyId = await createChild();
   webhookId = await createWebhook(receiver.url());
   webhookToDelete = await createWebhook("https://hooks.example.com/");
   // Nothing can pay for it yet: a failed call.

@@ -1,32 +1,15 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { ApiKeySchema } from "../../gen/vx/v1/key_pb.js";
 import { entryIdOf } from "../../src/domain/ids.ts";
 import { formatMicros } from "../../src/domain/money.ts";
 import { CREDIT_MICROS, type ExampleValues, TOKENS } from "../../src/server/pages/openapi-page.ts";
+import { KEY_SAMPLES } from "./key-samples.ts";
 import { messagesExamples } from "./messages-examples.ts";
 import { nativeExamples } from "./native-examples.ts";
 import { chatExamples, completionExamples, embeddingExamples, responsesExamples } from "./openai-examples.ts";
 import type { OperationExample } from "./operation-example.ts";
 
 const KEY_ID = "key_01kam4xy3wf4dtyhvcm8qtc5cg";
-
-const API_KEY = {
-  id: KEY_ID,
-  name: "billing-worker production",
-  masked_key: "vx_live_8Kq2…w7Zd",
-  plan: "pro",
-  scopes: ["generate", "read"],
-  state: "active",
-  rate_limit_rpm: 60,
-  created_at: "2026-11-02T09:15:04.382Z",
-  revoked_at: null,
-  expires_at: "2027-11-02T00:00:00Z",
-  last_used_at: "2026-11-20T17:41:30.007Z",
-  previous_expires_at: null,
-  models: [],
-  limits: [],
-  allowed_cidrs: [],
-};
-
-const REVOKED = { api_key: { ...API_KEY, state: "revoked", revoked_at: "2026-11-21T08:00:00.120Z" } };
 
 const GENERATION_ID = "gen_01kam4xy3xfk89k8z8sr4cvyj7";
 
@@ -49,6 +32,30 @@ const LIMIT = {
   counted_since: null,
   set_by_operator: false,
 };
+
+/** Without models, which are not the same on every server. */
+const KEY_PROPERTIES: Readonly<Record<string, JsonValue>> = Object.fromEntries(
+  Object.entries({ ...KEY_SAMPLES, models: { given: [] } }).map(([name, { given }]) => [
+    ApiKeySchema.field[name as "id"].name,
+    given,
+  ]),
+);
+
+const KEY_VALUES: Readonly<Record<string, unknown>> = {
+  ...KEY_PROPERTIES,
+  id: KEY_ID,
+  masked_key: "vx_live_8Kq2…w7Zd",
+  plan: "pro",
+  state: "active",
+  created_at: "2026-11-02T09:15:04.382Z",
+  revoked_at: null,
+  last_used_at: "2026-11-20T17:41:30.007Z",
+  previous_expires_at: null,
+  limits: [{ ...LIMIT, window: "day", resets_at: "2026-01-06T00:00:00Z", owner: "key", owner_id: KEY_ID }],
+};
+const API_KEY = Object.fromEntries(ApiKeySchema.fields.map(({ name }) => [name, KEY_VALUES[name]]));
+
+const REVOKED = { api_key: { ...API_KEY, state: "revoked", revoked_at: "2026-11-21T08:00:00.120Z" } };
 
 /** The request id in the examples. */
 export const REQUEST_ID = "req_01kam4xy3wf30bffxj6g9kwb3h";
@@ -100,12 +107,7 @@ const EVENT = {
 
 const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   CreateKey: {
-    body: {
-      name: API_KEY.name,
-      scopes: API_KEY.scopes,
-      rate_limit_rpm: API_KEY.rate_limit_rpm,
-      expires_at: API_KEY.expires_at,
-    },
+    body: KEY_PROPERTIES,
     response: {
       api_key: { ...API_KEY, last_used_at: null },
       // Not a valid key: its checksum does not match.
@@ -116,7 +118,7 @@ const KEY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   GetKey: { path: { key_id: KEY_ID }, response: { api_key: API_KEY } },
   UpdateKey: {
     path: { key_id: KEY_ID },
-    body: { rate_limit_rpm: API_KEY.rate_limit_rpm, expires_at: API_KEY.expires_at },
+    body: { rate_limit_rpm: KEY_SAMPLES.rateLimitRpm.given, expires_at: KEY_SAMPLES.expiresAt.given },
     response: { api_key: API_KEY },
   },
   RotateKey: {
@@ -326,7 +328,7 @@ function accountExamples(model: ExampleValues["generation"]): Readonly<Record<st
     available_micros: balanceMicros,
     available: balance,
     plan: "pro",
-    key: API_KEY,
+    key: { ...API_KEY, limits: [], allowed_cidrs: [] },
     top_up_url: "",
     low_balance_micros: 5_000_000,
     owed_micros: 0,
