@@ -221,8 +221,12 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
     await dialog.getByLabel("The account is exported, or its data is not needed").check();
     await dialog.getByLabel(/^What becomes of the balance/).selectOption("The customer got it back");
     await dialog.getByLabel("Name of the account").fill("Bäckerei Nord");
+    // The account is closed once its running call has ended.
+    const running = generate(app, secret, "[[tokens=8 delay_ms=1500]]");
+    await expect.poll(async () => (await operator.getAccount({ accountId })).account?.heldMicros).toBeGreaterThan(0n);
     await page.keyboard.press("Enter");
     await console.seen("“Bäckerei Nord” is closed.");
+    await running;
     await console.seen(/^Closed on/);
     expect(await page.getByRole("button", { name: "Close account" }).count()).toBe(0);
     expect((await operator.getAccount({ accountId })).account).toMatchObject({
@@ -231,7 +235,7 @@ describe.skipIf(!chromiumPath)("the lists and corrections of the operator consol
       balanceMicros: 0n,
     });
     const { entries } = await operator.listLedgerEntries({ accountId });
-    expect(entries[0]).toMatchObject({ kind: "refund", amountMicros: -10_000_000n });
+    expect(entries[0]).toMatchObject({ kind: "refund", balanceAfterMicros: 0n });
     const headers = { authorization: `Bearer ${secret}` };
     expect((await fetch(`${app.url}/v1/me`, { headers })).status).toBe(401);
     await expectUsable();

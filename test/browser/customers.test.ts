@@ -304,6 +304,8 @@ describe.skipIf(!chromiumPath)("the customer page of a person", () => {
     expect(new URL(page.url()).hash).toMatch(/^#\/activity\?method=SetMemberRole&person=usr_\w{26}&from=2026-01-01$/);
     await expect.poll(() => page.getByRole("row").count()).toBe(2);
     await expectLooks();
+    // The last day is included.
+    await page.getByLabel("Until").fill(await page.evaluate<string>("new Date().toLocaleDateString('sv')"));
     await page.evaluate("delete globalThis.showSaveFilePicker");
     await button("Download CSV").press("Enter");
     expect(await violations(page)).toEqual([]);
