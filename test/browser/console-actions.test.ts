@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumPath } from "../support/browser.ts";
 import { createTestAccount, operatorOf } from "../support/fixtures.ts";
@@ -386,6 +387,40 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await dialog.getByRole("button", { name: "Adjust by -$1.00" }).click();
     await dialog.waitFor({ state: "detached" });
     expect((await operator.getAccount({ accountId })).account?.balanceMicros).toBe(500_000n);
+  });
+
+  test("an account gets a discount with decimals", async () => {
+    const { page, app } = console;
+    const operator = operatorOf(app);
+    const accountId = await createTestAccount(operator);
+    await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}`);
+    await openTab("Prices");
+    await perform("Set discount", "Set discount", { "Discount in percent": "12.5" });
+    await console.seen(/has a discount of 12\.5 %/);
+    expect((await operator.listAccountPrices({ accountId })).versions).toMatchObject([{ discountBps: 1_250 }]);
+  });
+
+  test("a credit whose response was lost is credited once when it is sent again", async () => {
+    const { page, app } = console;
+    const operator = operatorOf(app);
+    const { account } = await operator.createAccount({ name: "lost response" });
+    const accountId = account?.id ?? "";
+    await page.goto(`${app.adminUrl}/#/accounts?id=${accountId}`);
+    await page.getByRole("button", { name: "Credit", exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Amount").fill("5");
+    await dialog.getByLabel("Reason").fill("test");
+    const lose = async (route: Route) => {
+      await route.fetch();
+      await route.abort();
+    };
+    await page.route("**/CreditAccount", lose, { times: 1 });
+    await dialog.getByRole("button", { name: "Credit $5.00" }).click();
+    await dialog.getByRole("alert").waitFor();
+    await dialog.getByRole("button", { name: "Credit $5.00" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect((await operator.getAccount({ accountId })).account?.balanceMicros).toBe(5_000_000n);
+    expect(console.complaints.splice(0)).toEqual([expect.stringContaining("net::ERR_FAILED")]);
   });
 
   test("ids are copied by their buttons", async () => {
