@@ -335,18 +335,14 @@ export function createUpstreams(options: UpstreamsOptions): Runner {
       if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");
     },
   });
-  metrics.gaugesOf("vx_upstream_running", "Calls that run at an upstream.", "upstream", () =>
-    runner.status().map(({ name, running }) => [name, running]),
+  const gauge = (name: string, help: string, read: (status: ReturnType<Runner["status"]>[number]) => number) =>
+    metrics.gaugesOf(name, help, "upstream", () => runner.status().map((status) => [status.name, read(status)]));
+  gauge("vx_upstream_running", "Calls that run at an upstream.", ({ running }) => running);
+  gauge("vx_upstream_waiting", "Calls that wait for an upstream.", ({ waiting }) => waiting);
+  gauge("vx_upstream_open", "1 while the breaker of an upstream is open for all accounts.", ({ breaker }) =>
+    breaker === "closed" ? 0 : 1,
   );
-  metrics.gaugesOf("vx_upstream_waiting", "Calls that wait for an upstream.", "upstream", () =>
-    runner.status().map(({ name, waiting }) => [name, waiting]),
-  );
-  metrics.gaugesOf("vx_upstream_open", "1 while the breaker of an upstream is open for all accounts.", "upstream", () =>
-    runner.status().map(({ name, breaker }) => [name, breaker === "closed" ? 0 : 1]),
-  );
-  metrics.gaugesOf("vx_upstream_open_accounts", "Accounts for which the breaker of an upstream is open.", "upstream", () =>
-    runner.status().map(({ name, openAccounts }) => [name, openAccounts]),
-  );
+  gauge("vx_upstream_open_accounts", "Accounts for which the breaker of an upstream is open.", (status) => status.openAccounts);
   return runner;
 }
 

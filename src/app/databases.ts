@@ -61,17 +61,10 @@ export function openDatabases(config: Config, { address, role }: DatabaseLogin, 
     used.map((cell, i) => directoryCell(cell, pools[i] as Pools)),
     (unowned) => waiting.onOwners(unowned),
   );
-  const routerOf = (purpose: keyof Pools) =>
-    new CellRouter(
-      pools.map((ofCell) => ofCell[purpose]),
-      directory,
-    );
-  const routers = {
-    single: routerOf("single"),
-    admission: routerOf("admission"),
-    billing: routerOf("billing"),
-    monitor: routerOf("monitor"),
-  };
+  const routers = forEachPurpose((purpose) => {
+    const ofPurpose = pools.map((ofCell) => ofCell[purpose]);
+    return new CellRouter(ofPurpose, directory);
+  });
   const clocks = used.map(newClock);
   const waiting = new WaitingCells(cells, used, role, (cell) => {
     const added = openPools(config, role, serversOf(cell), cell.schema);
@@ -123,7 +116,7 @@ export function serversOf({ engine, address, schema }: Pick<CellToMigrate, "engi
 
 function openPools(config: Config, role: string, servers: Servers, schema = "vx"): Pools {
   const sizes = poolSizes(config);
-  const open = (purpose: keyof Pools) => {
+  return forEachPurpose((purpose) => {
     const options: DatabaseOptions = {
       name: PURPOSES[purpose],
       role,
@@ -134,13 +127,11 @@ function openPools(config: Config, role: string, servers: Servers, schema = "vx"
       maxWaitMs: MAX_WAIT_MS,
     };
     return new Database(servers, options);
-  };
-  return {
-    single: open("single"),
-    admission: open("admission"),
-    billing: open("billing"),
-    monitor: open("monitor"),
-  };
+  });
+}
+
+function forEachPurpose<Value>(create: (purpose: keyof Pools) => Value): Readonly<Record<keyof Pools, Value>> {
+  return { single: create("single"), admission: create("admission"), billing: create("billing"), monitor: create("monitor") };
 }
 
 export async function closeDatabases({ single, admission, billing, monitor }: Databases): Promise<void> {

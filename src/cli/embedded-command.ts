@@ -26,16 +26,13 @@ export async function explained<Result>(
   try {
     return await withInterrupt((signal) => work(signal, progress));
   } catch (error) {
-    if (isForPeople(error)) throw new CommandFailure((error as Error).message);
+    const isForPeople = [BackupError, EmbeddedPostgresError, MigrationError].some((kind) => error instanceof kind);
+    if (isForPeople) throw new CommandFailure((error as Error).message);
     if (error instanceof Error && "errno" in error) throw new CommandFailure(fileProblem(file, error, action));
     throw error;
   } finally {
     progress.clear();
   }
-}
-
-function isForPeople(error: unknown): boolean {
-  return error instanceof BackupError || error instanceof EmbeddedPostgresError || error instanceof MigrationError;
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

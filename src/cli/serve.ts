@@ -58,7 +58,7 @@ async function run(config: Config, log: Log, print: Print): Promise<number> {
       shell.stderr.write(`vx: invalid models file\n${error.message}\n`);
       return EXIT_USAGE;
     }
-    if (!isForPeople(error)) throw error;
+    if (![StartError, MigrationError, EmbeddedPostgresError].some((kind) => error instanceof kind)) throw error;
     shell.stderr.write(`vx: ${(error as Error).message}\n`);
     return EXIT_FAILED;
   }
@@ -83,8 +83,4 @@ async function run(config: Config, log: Log, print: Print): Promise<number> {
 function endWithConfigError(error: ConfigError): number {
   shell.stderr.write(`vx: invalid settings\n${error.message}\n`);
   return EXIT_USAGE;
-}
-
-function isForPeople(error: unknown): boolean {
-  return error instanceof StartError || error instanceof MigrationError || error instanceof EmbeddedPostgresError;
 }

@@ -1,5 +1,6 @@
 import { DomainError } from "./errors.ts";
 import { checkBase64 } from "./image.ts";
+import { jsonIfValid } from "./json.ts";
 import { nextTurn } from "./next-turn.ts";
 import { type Format, type PromptMessage, type ToolCall, textOfPart } from "./prompt.ts";
 import { hasMoreCharacters, unitsOf } from "./text.ts";
@@ -141,13 +142,9 @@ function isShort(text: string): boolean {
 
 /** The value is not used, so wrong names do not matter: parseJson() takes ten times as long for some texts. */
 function isObjectText(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject && isWithinLevels(text, MAX_ARGUMENT_LEVELS);
-  } catch {
-    return false;
-  }
+  const value = jsonIfValid(text);
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject && isWithinLevels(text, MAX_ARGUMENT_LEVELS);
 }
 
 /** Whether objects and lists of a valid JSON text are nested at most `maxLevels` deep. */

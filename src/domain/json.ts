@@ -135,3 +135,12 @@ function hasPlaceholder(value: object): boolean {
   for (const name in value) if (name.startsWith(PLACEHOLDER) || name === "__proto__") return true;
   return false;
 }
+
+/** The value of JSON text; undefined, which no JSON text is, for any other text. */
+export function jsonIfValid(text: Buffer | string): unknown {
+  try {
+    return JSON.parse(text.toString());
+  } catch {
+    return undefined;
+  }
+}

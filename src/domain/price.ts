@@ -63,17 +63,8 @@ export function discountedPrice(price: Micros, discount: number): Micros {
 }
 
 function discountedRates(rates: Rates, discount: number): Rates {
-  const rest = (price: Micros) => discountedPrice(price, discount);
-  return {
-    input: rest(rates.input),
-    cachedInput: rest(rates.cachedInput),
-    cacheWrite: rest(rates.cacheWrite),
-    cacheWrite1h: rest(rates.cacheWrite1h),
-    output: rest(rates.output),
-    reasoning: rest(rates.reasoning),
-    image: rest(rates.image),
-    request: rest(rates.request),
-  };
+  const entries = Object.entries(rates).map(([name, price]) => [name, discountedPrice(price, discount)]);
+  return Object.fromEntries(entries) as Rates;
 }
 
 /** The bound of the highest tier that this input exceeds, for the whole call; 0 for the rates without a bound. */

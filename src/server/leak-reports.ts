@@ -3,6 +3,7 @@ import { readBytes } from "../codec/body.ts";
 import type { BodyBudget } from "../codec/body-budget.ts";
 import { fingerprintOf, isWellFormedKey, laneOfKey, redactKeys } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
+import { jsonIfValid } from "../domain/json.ts";
 import type { Leak, LeakedKey } from "../keys/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type HttpRequest, type ServePath, sendJson } from "./http/message.ts";
@@ -72,19 +73,11 @@ function forbidden(message: string): DomainError {
 }
 
 function findingsOf(body: Buffer): readonly Finding[] {
-  const report = jsonOf(body);
+  const report = jsonIfValid(body);
   if (Array.isArray(report) && report.length <= MAX_TOKENS && report.every(isFinding)) return report;
   throw new DomainError("invalid_argument", {
     message: `The body must be a JSON array of at most ${MAX_TOKENS} objects with the texts token, type, url and source.`,
   });
-}
-
-function jsonOf(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }
 
 function isFinding(item: unknown): item is Finding {

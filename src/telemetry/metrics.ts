@@ -1,14 +1,7 @@
 import { type Aggregator, Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from "prom-client";
 
 /** Metrics of prom-client whose reading takes a time that grows with the number of connections. */
-const LISTS_OF_HANDLES = [
-  "nodejs_active_handles",
-  "nodejs_active_handles_total",
-  "nodejs_active_requests",
-  "nodejs_active_requests_total",
-  "nodejs_active_resources",
-  "nodejs_active_resources_total",
-];
+const LISTS_OF_HANDLES = /^nodejs_active_/;
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -32,7 +25,7 @@ export function createMetrics(version: string) {
       if (hasProcessMetrics) return;
       hasProcessMetrics = true;
       collectDefaultMetrics({ register: registry });
-      for (const name of LISTS_OF_HANDLES) registry.removeSingleMetric(name);
+      for (const { name } of registry.getMetricsAsArray()) if (LISTS_OF_HANDLES.test(name)) registry.removeSingleMetric(name);
     },
     ...modelMetrics(registry),
     ...recordedMetrics(registry),

@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { z } from "zod";
+import { jsonIfValid } from "../../domain/json.ts";
 import { readBytes } from "../../domain/read-bytes.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { ConfigError } from "../start-error.ts";
@@ -47,7 +48,7 @@ export class LeakKeys {
 function readKeys(path: string): ReadonlyMap<string, KeyObject> {
   const refuse = (problem: string) => new ConfigError(`VX_LEAK_KEYS_FILE: ${problem}`);
   const bytes = readBytes(path, MAX_FILE_BYTES, refuse);
-  const parsed = FILE.safeParse(jsonOf(bytes));
+  const parsed = FILE.safeParse(jsonIfValid(bytes));
   if (bytes.length > MAX_FILE_BYTES || !parsed.success) {
     throw refuse(
       `${path} must be a JSON object {"public_keys":[{"key_identifier":"…","key":"-----BEGIN PUBLIC KEY-----…"}]} ` +
@@ -61,15 +62,6 @@ function readKeys(path: string): ReadonlyMap<string, KeyObject> {
       return [identifier, publicKey];
     }),
   );
-}
-
-/** Undefined, which no file may be, if the bytes are not JSON. */
-function jsonOf(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }
 
 function publicKeyOf(pem: string): KeyObject | undefined {

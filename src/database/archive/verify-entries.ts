@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import type { PricedLedger } from "../../../gen/sql/calls.ts";
+import { jsonIfValid } from "../../domain/json.ts";
 import { type ArchivedHead, ArchiveError } from "./archive-database.ts";
 
 const ENTRIES_PER_REPORT = 1_000;
@@ -106,11 +107,9 @@ async function* linesOf(stream: Readable): AsyncGenerator<string, undefined> {
 }
 
 function parse(text: string): LedgerLine {
-  try {
-    return JSON.parse(text) as LedgerLine;
-  } catch {
-    throw new ArchiveError("a line is not JSON");
-  }
+  const line = jsonIfValid(text);
+  if (line === undefined) throw new ArchiveError("a line is not JSON");
+  return line as LedgerLine;
 }
 
 function continueChain(chain: Chain, { lane, accountId }: ArchivedHead, line: LedgerLine): void {

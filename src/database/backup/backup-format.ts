@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { jsonIfValid } from "../../domain/json.ts";
 
 /** A reason why a backup cannot be created or restored, as a message for the operator. */
 export class BackupError extends Error {}
@@ -61,13 +62,9 @@ export function checkManifest(text: string, files: ReadonlyMap<string, FileRecor
 }
 
 function parseObject(text: string, name: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
-  } catch {
-    // Reported below.
-  }
-  throw damaged(name);
+  const value = jsonIfValid(text);
+  if (typeof value !== "object" || value === null) throw damaged(name);
+  return value as Record<string, unknown>;
 }
 
 export function damaged(name: string): BackupError {

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { StreamResponseResponseSchema } from "../../../gen/vx/openai/v1/responses_pb.js";
-import { type Delta, deltasOf, OutputBuilder } from "../../domain/output.ts";
+import { type Delta, deltasOf, OutputBuilder, type ToolCallDelta } from "../../domain/output.ts";
+import type { Reasoning } from "../../domain/prompt.ts";
 import type { Reply } from "../../generations/generation-request.ts";
 import { valueOfJson } from "../../rules/plain-values.ts";
 import { callItem, type Item, itemIdOf, messageItem, reasoningItem, summaryPartOf, textPartOf } from "./items.ts";
@@ -132,149 +133,87 @@ function openItemFor(
   const id = itemIdOf(kind, generationId, positions[kind]++);
   switch (delta.kind) {
     case "text":
-      return new OpenMessage(id);
+      return openMessage(id);
     case "tool_call":
-      return new OpenCall(id, delta.toolCall);
+      return openCall(id, delta.toolCall);
     case "reasoning":
-      return new OpenReasoning(id, isEncryptedIncluded);
+      return openReasoning(id, isEncryptedIncluded);
   }
 }
 
 const NO_LOGPROBS = valueOfJson([]);
 
-class OpenMessage implements OpenItem {
-  readonly kind = "message";
-  readonly #id: string;
-  readonly #place: { readonly itemId: string; readonly contentIndex: 0 };
-  #text = "";
-
-  constructor(id: string) {
-    this.#id = id;
-    this.#place = { itemId: id, contentIndex: 0 };
-  }
-
-  accepts({ kind }: Delta): boolean {
-    return kind === "text";
-  }
-
-  *start(): Generator<StreamedEvent> {
-    const item = messageItem(this.#id, undefined, "in_progress");
-    yield { type: "response.output_item.added", item };
-    yield { type: "response.content_part.added", ...this.#place, part: valueOfJson(textPartOf("")) };
-  }
-
-  *append(delta: Delta): Generator<StreamedEvent> {
-    if (delta.kind !== "text" || delta.text === "") return;
-    this.#text += delta.text;
-    const logprobs = NO_LOGPROBS;
-    yield { type: "response.output_text.delta", ...this.#place, delta: delta.text, logprobs };
-  }
-
-  *end(): Generator<StreamedEvent> {
-    const text = this.#text;
-    yield { type: "response.output_text.done", ...this.#place, text, logprobs: NO_LOGPROBS };
-    yield { type: "response.content_part.done", ...this.#place, part: valueOfJson(textPartOf(text)) };
-  }
-
-  item(status: "completed" | "incomplete"): Item {
-    return messageItem(this.#id, this.#text, status);
-  }
+function openMessage(id: string): OpenItem {
+  const place = { itemId: id, contentIndex: 0 };
+  let text = "";
+  return {
+    kind: "message",
+    accepts: ({ kind }) => kind === "text",
+    *start() {
+      yield { type: "response.output_item.added", item: messageItem(id, undefined, "in_progress") };
+      yield { type: "response.content_part.added", ...place, part: valueOfJson(textPartOf("")) };
+    },
+    *append(delta) {
+      if (delta.kind !== "text" || delta.text === "") return;
+      text += delta.text;
+      yield { type: "response.output_text.delta", ...place, delta: delta.text, logprobs: NO_LOGPROBS };
+    },
+    *end() {
+      yield { type: "response.output_text.done", ...place, text, logprobs: NO_LOGPROBS };
+      yield { type: "response.content_part.done", ...place, part: valueOfJson(textPartOf(text)) };
+    },
+    item: (status) => messageItem(id, text, status),
+  };
 }
 
-class OpenCall implements OpenItem {
-  readonly kind = "call";
-  readonly #itemId: string;
-  readonly #index: number;
-  readonly #id: string;
-  readonly #name: string;
-  #arguments = "";
-
-  constructor(itemId: string, { index, id, name }: { index: number; id: string; name: string }) {
-    this.#itemId = itemId;
-    this.#index = index;
-    this.#id = id;
-    this.#name = name;
-  }
-
-  accepts(delta: Delta): boolean {
-    return delta.kind === "tool_call" && delta.toolCall.index === this.#index;
-  }
-
-  *start(): Generator<StreamedEvent> {
-    const call = { id: this.#id, name: this.#name, arguments: "" };
-    yield { type: "response.output_item.added", item: callItem(this.#itemId, call, "in_progress") };
-  }
-
-  *append(delta: Delta): Generator<StreamedEvent> {
-    if (delta.kind !== "tool_call" || delta.toolCall.arguments === "") return;
-    const { arguments: text } = delta.toolCall;
-    this.#arguments += text;
-    yield { type: "response.function_call_arguments.delta", itemId: this.#itemId, delta: text };
-  }
-
-  *end(): Generator<StreamedEvent> {
-    yield {
-      type: "response.function_call_arguments.done",
-      itemId: this.#itemId,
-      arguments: this.#arguments,
-    };
-  }
-
-  item(status: "completed" | "incomplete"): Item {
-    const call = { id: this.#id, name: this.#name, arguments: this.#arguments };
-    return callItem(this.#itemId, call, status);
-  }
+function openCall(itemId: string, { index, id, name }: ToolCallDelta): OpenItem {
+  let text = "";
+  const item = (status: Parameters<typeof callItem>[2]) => callItem(itemId, { id, name, arguments: text }, status);
+  return {
+    kind: "call",
+    accepts: (delta) => delta.kind === "tool_call" && delta.toolCall.index === index,
+    *start() {
+      yield { type: "response.output_item.added", item: item("in_progress") };
+    },
+    *append(delta) {
+      if (delta.kind !== "tool_call" || delta.toolCall.arguments === "") return;
+      text += delta.toolCall.arguments;
+      yield { type: "response.function_call_arguments.delta", itemId, delta: delta.toolCall.arguments };
+    },
+    *end() {
+      yield { type: "response.function_call_arguments.done", itemId, arguments: text };
+    },
+    item,
+  };
 }
 
-class OpenReasoning implements OpenItem {
-  readonly kind = "reasoning";
-  readonly #id: string;
-  readonly #place: { readonly itemId: string; readonly summaryIndex: 0 };
-  readonly #isEncryptedIncluded: boolean;
-  #text = "";
-  #signature: string | undefined;
-  #encrypted: string | undefined;
-
-  constructor(id: string, isEncryptedIncluded: boolean) {
-    this.#id = id;
-    this.#place = { itemId: id, summaryIndex: 0 };
-    this.#isEncryptedIncluded = isEncryptedIncluded;
-  }
-
-  /** A signature or an encrypted form is the last piece of a block. */
-  accepts({ kind }: Delta): boolean {
-    return kind === "reasoning" && this.#signature === undefined && this.#encrypted === undefined;
-  }
-
-  *start(): Generator<StreamedEvent> {
-    const block = { text: "", signature: undefined, encrypted: undefined };
-    yield { type: "response.output_item.added", item: reasoningItem(this.#id, block, false) };
-  }
-
-  *append(delta: Delta): Generator<StreamedEvent> {
-    if (delta.kind !== "reasoning") return;
-    const { text, signature, encrypted } = delta.reasoning;
-    this.#signature = signature;
-    this.#encrypted = encrypted;
-    if (text === "") return;
-    if (this.#text === "") {
-      const part = valueOfJson(summaryPartOf(""));
-      yield { type: "response.reasoning_summary_part.added", ...this.#place, part };
-    }
-    this.#text += text;
-    yield { type: "response.reasoning_summary_text.delta", ...this.#place, delta: text };
-  }
-
-  *end(): Generator<StreamedEvent> {
-    const text = this.#text;
-    if (text === "") return;
-    yield { type: "response.reasoning_summary_text.done", ...this.#place, text };
-    const part = valueOfJson(summaryPartOf(text));
-    yield { type: "response.reasoning_summary_part.done", ...this.#place, part };
-  }
-
-  item(): Item {
-    const block = { text: this.#text, signature: this.#signature, encrypted: this.#encrypted };
-    return reasoningItem(this.#id, block, this.#isEncryptedIncluded);
-  }
+function openReasoning(id: string, isEncryptedIncluded: boolean): OpenItem {
+  const place = { itemId: id, summaryIndex: 0 };
+  let block: Reasoning = { text: "", signature: undefined, encrypted: undefined };
+  return {
+    kind: "reasoning",
+    // A signature or an encrypted form is the last piece of a block.
+    accepts: ({ kind }) => kind === "reasoning" && block.signature === undefined && block.encrypted === undefined,
+    *start() {
+      yield { type: "response.output_item.added", item: reasoningItem(id, block, false) };
+    },
+    *append(delta) {
+      if (delta.kind !== "reasoning") return;
+      const { text } = delta.reasoning;
+      const isFirst = block.text === "";
+      block = { ...delta.reasoning, text: block.text + text };
+      if (text === "") return;
+      if (isFirst) {
+        yield { type: "response.reasoning_summary_part.added", ...place, part: valueOfJson(summaryPartOf("")) };
+      }
+      yield { type: "response.reasoning_summary_text.delta", ...place, delta: text };
+    },
+    *end() {
+      const { text } = block;
+      if (text === "") return;
+      yield { type: "response.reasoning_summary_text.done", ...place, text };
+      yield { type: "response.reasoning_summary_part.done", ...place, part: valueOfJson(summaryPartOf(text)) };
+    },
+    item: () => reasoningItem(id, block, isEncryptedIncluded),
+  };
 }

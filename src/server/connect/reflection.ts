@@ -31,30 +31,18 @@ export function bindReflection(router: ConnectRouter, services: readonly DescSer
     return reflect(request, index);
   };
 
-  router.service(v1.ServerReflection, {
-    async *serverReflectionInfo(requests: AsyncIterable<v1.ServerReflectionRequest>) {
-      for await (const request of requests) {
-        yield {
-          validHost: request.host,
-          originalRequest: request,
-          messageResponse: result(request.messageRequest) as never,
-        };
-      }
-    },
-  });
-  router.service(v1alpha.ServerReflection, {
-    async *serverReflectionInfo(requests: AsyncIterable<v1alpha.ServerReflectionRequest>) {
-      for await (const request of requests) {
-        // The two versions differ only in their name.
-        const messageRequest = request.messageRequest as unknown as v1.ServerReflectionRequest["messageRequest"];
-        yield {
-          validHost: request.host,
-          originalRequest: request,
-          messageResponse: result(messageRequest) as never,
-        };
-      }
-    },
-  });
+  async function* serverReflectionInfo(requests: AsyncIterable<v1.ServerReflectionRequest>) {
+    for await (const request of requests) {
+      yield {
+        validHost: request.host,
+        originalRequest: request,
+        messageResponse: result(request.messageRequest) as never,
+      };
+    }
+  }
+  router.service(v1.ServerReflection, { serverReflectionInfo });
+  // The two versions differ only in their name.
+  router.service(v1alpha.ServerReflection, { serverReflectionInfo: serverReflectionInfo as never });
 }
 
 function buildIndex(services: readonly DescService[]): ReflectionIndex {

@@ -132,15 +132,8 @@ function countCharge(metrics: Metrics, { generation, model = "" }: Call): void {
     metrics.upstreamCosts.inc([model], Number(charge.upstreamCostMicros));
   }
   const { input, cachedInput, cacheWrite, output, reasoning } = charge.usage;
-  countTokens(metrics, model, "input", input);
-  countTokens(metrics, model, "cached_input", cachedInput);
-  countTokens(metrics, model, "cache_write", cacheWrite);
-  countTokens(metrics, model, "output", output);
-  countTokens(metrics, model, "reasoning", reasoning);
-}
-
-function countTokens(metrics: Metrics, model: string, kind: string, tokens: number): void {
-  if (tokens > 0) metrics.tokens.inc([model, kind], tokens);
+  const counts = { input, cached_input: cachedInput, cache_write: cacheWrite, output, reasoning };
+  for (const [kind, tokens] of Object.entries(counts)) if (tokens > 0) metrics.tokens.inc([model, kind], tokens);
 }
 
 function endTrace(trace: ServerTrace, { call, endedAtMs }: CallRecord, code: string): void {
@@ -152,7 +145,7 @@ function endTrace(trace: ServerTrace, { call, endedAtMs }: CallRecord, code: str
     code,
     status: statusOf(failure, code),
     reason: failure === undefined ? undefined : reasonOf(failure),
-    isServerFailure: isServerFailure(code),
+    isServerFailure: SERVER_FAILURES.has(code),
     requestId: call.requestId,
     accountId: admitted?.key?.accountId,
     keyId: admitted?.key?.keyId,
@@ -202,10 +195,6 @@ function writeCallLine(log: Log, { call, seconds }: CallRecord, code: string): v
 }
 
 /** Whether the failure counts against the server: the codes of OpenTelemetry's list that this server uses. */
-function isServerFailure(code: string): boolean {
-  return SERVER_FAILURES.has(code);
-}
-
 const SERVER_FAILURES: ReadonlySet<string> = new Set([
   "unknown",
   "deadline_exceeded",

@@ -10,6 +10,7 @@ import { cookiesOf, hostsOf, type SessionAuthentication } from "../credentials/s
 import { fromRequestError } from "../errors/connect-error.ts";
 import { type HttpRequest, type HttpResponse, type ServePath, send, sendJson } from "../http/message.ts";
 import { html } from "../pages/html.ts";
+import { NOTHING } from "../pages/packed.ts";
 import { type OidcClient, SignInError, type SignInFailure } from "./oidc-client.ts";
 
 /** Sign-in with OpenID Connect, of operators or of customers. */
@@ -210,10 +211,7 @@ function failurePage(response: HttpResponse, failure: SignInFailure, own: SignIn
 <p><a href="${own.path}">Open the ${own.name}</a></p>
 </html>
 `;
-  response.setHeader(
-    "content-security-policy",
-    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  );
+  response.setHeader("content-security-policy", NOTHING);
   response.setHeader("referrer-policy", "no-referrer");
   send(response, status, "text/html; charset=utf-8", page.source);
 }

@@ -140,7 +140,8 @@ export class ReplyBuffer {
   complete(): void {
     if (this.#isEnded()) return;
     this.#state = COMPLETE;
-    if (this.#firstTokens && !this.#isWithinMaxTokens()) this.#cutAtMaxTokens(this.#firstTokens);
+    const isWithin = this.#usage?.isFinal === true && outputTokensOf(this.#usage.usage) <= this.#maxTokens;
+    if (this.#firstTokens && !isWithin) this.#cutAtMaxTokens(this.#firstTokens);
   }
 
   /** Called when nothing more can be read. After a finish reason or a cut, the reply counts as complete. */
@@ -218,10 +219,6 @@ export class ReplyBuffer {
     if (!report?.isFinal) return undefined;
     const maxOutput = (this.#chars + this.#opaqueChars) * MAX_TOKENS_PER_UNIT;
     return { ...report.usage, output: Math.min(report.usage.output, maxOutput) };
-  }
-
-  #isWithinMaxTokens(): boolean {
-    return this.#usage?.isFinal === true && outputTokensOf(this.#usage.usage) <= this.#maxTokens;
   }
 
   /** The reported tokens, or those of the texts if none are reported, decide whether the reply is cut. */

@@ -1,3 +1,4 @@
+import { jsonIfValid } from "../../domain/json.ts";
 import type { PromptMessage } from "../../domain/prompt.ts";
 import { textsOfMessage } from "../../domain/prompt-texts.ts";
 
@@ -33,13 +34,9 @@ function scriptIn(text: string): readonly Turn[] | undefined {
   SCRIPT.lastIndex = text.indexOf(OPENING);
   const encoded = SCRIPT.lastIndex < 0 ? undefined : SCRIPT.exec(text)?.[1];
   if (encoded === undefined) return undefined;
-  try {
-    const turns: unknown = JSON.parse(Buffer.from(encoded, "base64url").toString("utf8"));
-    const isScript = Array.isArray(turns) && turns.length > 0 && turns.length <= MAX_TURNS && turns.every(isTurn);
-    return isScript ? turns : undefined;
-  } catch {
-    return undefined;
-  }
+  const turns = jsonIfValid(Buffer.from(encoded, "base64url"));
+  const isScript = Array.isArray(turns) && turns.length > 0 && turns.length <= MAX_TURNS && turns.every(isTurn);
+  return isScript ? turns : undefined;
 }
 
 function isTurn(value: unknown): value is Turn {
