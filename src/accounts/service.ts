@@ -3,8 +3,8 @@ import { AccountService, type GetAccountResponseSchema } from "../../gen/vx/v1/a
 import { type ApiCall, type Deps, defineService } from "../api/define-service.ts";
 import { DomainError } from "../domain/errors.ts";
 import { formatMicros } from "../domain/money.ts";
-import { getKey, type KeyRow } from "../keys/store.ts";
 import { viewKey } from "../keys/fields.ts";
+import { getKey, type KeyRow } from "../keys/store.ts";
 import { makeLoggedChange } from "../operators/operator-action.ts";
 import { type AccountRow, getAccount, readGrants, setLowBalance } from "./store.ts";
 import { accountStateOf, viewGrant } from "./views.ts";
