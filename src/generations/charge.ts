@@ -58,52 +58,27 @@ type Rule = {
   readonly text: string;
 };
 
-const CHARGED = "Usage until then is charged.";
-
 export const STOPS: Readonly<Record<Stop, Rule>> = {
-  disconnected: {
-    reason: "unavailable",
-    message: undefined,
-    chargedOnceSent: true,
-    text: "the caller disconnected",
-  },
-  deadline_exceeded: {
-    reason: "deadline_exceeded",
-    message: `The call took longer than its deadline. ${CHARGED}`,
-    chargedOnceSent: true,
-    text: "the caller's deadline passed",
-  },
-  too_long: {
-    reason: "deadline_exceeded",
-    message: `The call reached the limit of 10 minutes. ${CHARGED}`,
-    chargedOnceSent: true,
-    text: "stopped after 10 minutes",
-  },
-  revoked_api_key: {
-    reason: "revoked_api_key",
-    message: `The API key was revoked during the call. ${CHARGED}`,
-    chargedOnceSent: true,
-    text: "stopped, the API key was revoked",
-  },
-  insufficient_scope: {
-    reason: "insufficient_scope",
-    message: `The API key lost the scope "generate" during the call. ${CHARGED}`,
-    chargedOnceSent: true,
-    text: "stopped, the API key lost its scope",
-  },
-  account_suspended: {
-    reason: "account_suspended",
-    message: `The account was suspended during the call. ${CHARGED}`,
-    chargedOnceSent: true,
-    text: "stopped, the account was suspended",
-  },
-  unavailable: {
-    reason: "unavailable",
-    message: undefined,
-    chargedOnceSent: false,
-    text: "stopped, the server shut down",
-  },
+  disconnected: rule("unavailable", "the caller disconnected"),
+  deadline_exceeded: rule("deadline_exceeded", "the caller's deadline passed", "The call took longer than its deadline."),
+  too_long: rule("deadline_exceeded", "stopped after 10 minutes", "The call reached the limit of 10 minutes."),
+  revoked_api_key: rule("revoked_api_key", "stopped, the API key was revoked", "The API key was revoked during the call."),
+  insufficient_scope: rule(
+    "insufficient_scope",
+    "stopped, the API key lost its scope",
+    'The API key lost the scope "generate" during the call.',
+  ),
+  account_suspended: rule(
+    "account_suspended",
+    "stopped, the account was suspended",
+    "The account was suspended during the call.",
+  ),
+  unavailable: { ...rule("unavailable", "stopped, the server shut down"), chargedOnceSent: false },
 };
+
+function rule(reason: Reason, text: string, message?: string): Rule {
+  return { reason, message: message && `${message} Usage until then is charged.`, chargedOnceSent: true, text };
+}
 
 /** Time limit for counting the tokens that the upstream did not report. After it, they are estimated. */
 const COUNT_MS = 10_000;
