@@ -11,6 +11,7 @@ const WRITTEN = [
   "docs/clients.md",
   "docs/errors.md",
   "docs/openai.md",
+  "docs/privacy.md",
   "docs/unsupported.md",
   "clients/go/reasons.go",
   "clients/go/version.go",

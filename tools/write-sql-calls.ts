@@ -1,5 +1,6 @@
-// Writes gen/sql: a typed call of each SQL function that a server may execute, and the fields of the types that it sends.
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+// Writes gen/sql: a typed call of each SQL function that a server may execute, and the fields of the types that it sends; and the
+// personal columns of docs/privacy.md.
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { connect, type Sql } from "../src/database/driver/connect.ts";
@@ -7,6 +8,7 @@ import { startEmbeddedPostgres } from "../src/database/embedded/embedded-postgre
 import { migrate } from "../src/database/schema/migrate.ts";
 import { readFunctions } from "../src/database/schema/sql-files.ts";
 import { readCatalogue, type SqlFunction, type SqlParameter, type SqlType, type SqlValue } from "./sql/catalogue.ts";
+import { personalTable, textColumns } from "./sql/personal-columns.ts";
 
 const FOLDER = new URL("../gen/sql/", import.meta.url);
 
@@ -35,7 +37,17 @@ import { type Action, type ChangedCells, change } from "../../src/database/actio
 import type { FunctionCaller } from "../../src/database/driver/cells.ts";
 `;
 
-const { types, functions } = await withDatabase(async (sql) => await readCatalogue(sql, readFunctions()));
+const { types, functions, columns } = await withDatabase(async (sql) => ({
+  ...(await readCatalogue(sql, readFunctions())),
+  columns: await textColumns(sql),
+}));
+const PRIVACY = new URL("../docs/privacy.md", import.meta.url);
+const PERSONAL = /(<!-- personal columns, by npm run generate -->\n)(?:\n|\|.*\n)*/;
+const privacy = readFileSync(PRIVACY, "utf8");
+writeFileSync(
+  PRIVACY,
+  privacy.replace(PERSONAL, (_, comment: string) => `${comment}\n${personalTable(columns)}\n\n`),
+);
 const returned = types.filter(({ name }) => functions.some(({ result }) => result.kind === "rows" && result.type === name));
 const sent = types.filter(({ name }) =>
   functions.some(({ parameters }) => parameters.some(({ type }) => elementOf(type) === name)),

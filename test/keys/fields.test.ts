@@ -10,7 +10,7 @@ import { type ApiKey, ApiKeySchema, KeyService } from "../../gen/vx/v1/key_pb.js
 import { row as commands } from "../../src/cli/keys.ts";
 import { writerOf } from "../../src/codec/json/writer.ts";
 import type { KeyProperties } from "../../src/keys/fields.ts";
-import { KEY_SAMPLES, type KeySample } from "../../tools/openapi/key-samples.ts";
+import { givenToKey, KEY_SAMPLES, type KeySample } from "../../tools/openapi/key-samples.ts";
 import { envOf, vx } from "../cli/support.ts";
 import { sendAnyJson } from "../support/any-json.ts";
 import { OPERATOR_TOKEN } from "../support/app.ts";
@@ -35,9 +35,7 @@ const OTHERS: Readonly<Record<Exclude<keyof ApiKey, keyof Message | PropertyName
 
 const NAMES = Object.keys(KEY_SAMPLES) as PropertyName[];
 const columnOf = (name: PropertyName) => ApiKeySchema.field[name].name;
-const valuesOf = (which: "given" | "other") =>
-  Object.fromEntries(NAMES.map((name) => [columnOf(name), KEY_SAMPLES[name][which]]));
-const GIVEN = valuesOf("given");
+const GIVEN = givenToKey();
 
 test("each field of the messages of a key has a sample", () => {
   const fieldsOf = ({ input }: DescMethodUnary, ...others: string[]) =>

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { stepOfClosing } from "../../src/accounts/closing.ts";
 import type { Database } from "../../src/database/driver/database.ts";
+import { textColumns } from "../../tools/sql/personal-columns.ts";
 import { TEST_ACTION } from "../support/action.ts";
 import { FakeStripe } from "../support/fake-stripe.ts";
 import { replyWhen } from "../support/fake-upstreams/behaviours.ts";
@@ -10,6 +11,11 @@ import { type Metered, startMetered } from "../support/metered.ts";
 import { openDatabase } from "../support/store.ts";
 
 const reason = "the customer left";
+/** The personal columns that FilledAccount does not fill. */
+const EMPTY = ["auto_topups.page_url", "deliveries.error", "deliveries.answer", "failures.message", "keys.playground_of"].concat(
+  "topups.receipt_url",
+  "topups.invoice_url",
+);
 
 let stripe: FakeStripe;
 let metered: Metered;
@@ -72,6 +78,9 @@ test("closing ends everything of an account, and leaves its ledger with valid ha
   const topUpId = await fill();
   const customerId = await customerOf(key.accountId);
   expect((await remains()).length).toBeGreaterThan(10);
+  const marked = (await textColumns(metered.app.database.owner)).filter(({ mark }) => mark === "personal: erased");
+  const personal = marked.map(({ column }) => column);
+  expect(await account.filledColumns(personal)).toEqual(personal.filter((column) => !EMPTY.includes(column)));
   const closed = await close();
   expect(closed).toMatchObject({
     closed: true,
@@ -94,6 +103,7 @@ test("closing ends everything of an account, and leaves its ledger with valid ha
   expect(stripe.deletedCustomers.has(customerId)).toBe(true);
   expect(stripe.sessionOf(topUpId).status).toBe("expired");
   expect(await remains()).toEqual([]);
+  expect(await account.filledColumns(personal)).toEqual([]);
   expect(await auditFindings()).toEqual([]);
   const [charge] = (await metered.operator.listLedgerEntries({ accountId: key.accountId, kind: "generation" })).entries;
   expect(charge?.user).toMatch(/^user_[0-9a-f]{32}$/);

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
+import { givenToKey } from "../../tools/openapi/key-samples.ts";
 import { type JsonAnswer, sendJson } from "../rest/send-json.ts";
 import { dumpTables } from "./database.ts";
 import type { FakeStripe } from "./fake-stripe.ts";
@@ -56,8 +57,8 @@ export class FilledAccount {
     const limit = { metric: "cost", window: "day", amount: LIMIT, per: "user" };
     await operator.setLimit({ owner: { case: "accountId", value: accountId }, limit });
     for (const i of [1, 2, 3, 4]) expect((await this.generate({ "idempotency-key": `${secret} ${i}` })).status).toBe(200);
-    const named = { name: `${secret}'s laptop`, allowed_cidrs: ["203.0.113.77/32"] };
-    expect((await this.send("POST", "/v1/keys", named)).status).toBe(200);
+    const key = { ...givenToKey(), name: `${secret}'s laptop`, models: [] };
+    expect((await this.send("POST", "/v1/keys", key)).status).toBe(200);
     const webhook = { url: `https://hooks.example/${secret}`, description: secret };
     expect((await this.send("POST", "/v1/webhooks", webhook)).status).toBe(200);
     const topUp = { amount_micros: 25_000_000, return_url: `https://app.example/${secret}` };
@@ -81,6 +82,19 @@ export class FilledAccount {
       INSERT INTO vx.invitations VALUES (vx.lane_of(${accountId}), 'inv_' || ${accountId}, ${accountId}, sha256(''), 'viewer', ${secret},
         ${accountId}, clock_timestamp(), clock_timestamp() + interval '1 day')`;
     return (body as { topup: { id: string } }).topup.id;
+  }
+
+  /** Those of the columns, such as `keys.name`, that have a value in a row of the account. */
+  async filledColumns(columns: readonly string[]): Promise<string[]> {
+    const { owner } = this.#metered.app.database;
+    const found = columns.map(async (path) => {
+      const [table = "", column = ""] = path.split(".");
+      const rows = await owner`
+        SELECT FROM vx.${owner(table)} WHERE ${owner(table === "accounts" ? "id" : "account_id")} = ${this.key.accountId}
+          AND coalesce(${owner(column)}::text, '') NOT IN ('', 'closed')`;
+      return rows.length > 0 ? [path] : [];
+    });
+    return (await Promise.all(found)).flat();
   }
 
   /** The rows with a text about the customer. */

@@ -1,9 +1,8 @@
-import type { JsonValue } from "@bufbuild/protobuf";
 import { ApiKeySchema } from "../../gen/vx/v1/key_pb.js";
 import { entryIdOf } from "../../src/domain/ids.ts";
 import { formatMicros } from "../../src/domain/money.ts";
 import { CREDIT_MICROS, type ExampleValues, TOKENS } from "../../src/server/pages/openapi-page.ts";
-import { KEY_SAMPLES } from "./key-samples.ts";
+import { givenToKey, KEY_SAMPLES } from "./key-samples.ts";
 import { messagesExamples } from "./messages-examples.ts";
 import { nativeExamples } from "./native-examples.ts";
 import { chatExamples, completionExamples, embeddingExamples, responsesExamples } from "./openai-examples.ts";
@@ -34,12 +33,7 @@ const LIMIT = {
 };
 
 /** Without models, which are not the same on every server. */
-const KEY_PROPERTIES: Readonly<Record<string, JsonValue>> = Object.fromEntries(
-  Object.entries({ ...KEY_SAMPLES, models: { given: [] } }).map(([name, { given }]) => [
-    ApiKeySchema.field[name as "id"].name,
-    given,
-  ]),
-);
+const KEY_PROPERTIES = { ...givenToKey(), models: [] };
 
 const KEY_VALUES: Readonly<Record<string, unknown>> = {
   ...KEY_PROPERTIES,

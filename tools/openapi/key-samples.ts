@@ -1,4 +1,5 @@
-import type { JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { ApiKeySchema } from "../../gen/vx/v1/key_pb.js";
 import type { KeyProperties } from "../../src/keys/fields.ts";
 
 type Texts = { readonly given: string; readonly other: string };
@@ -48,3 +49,10 @@ export const KEY_SAMPLES: { readonly [Name in keyof KeyProperties]-?: KeySample 
     logged: { given: "tokens day: 100000", other: "tokens day: 90000" },
   },
 };
+
+/** The properties of a request that creates a key. */
+export function givenToKey(): JsonObject {
+  return Object.fromEntries(
+    Object.entries(KEY_SAMPLES).map(([name, sample]) => [ApiKeySchema.field[name as keyof KeyProperties].name, sample.given]),
+  );
+}

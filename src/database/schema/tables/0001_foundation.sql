@@ -1346,3 +1346,41 @@ CREATE TABLE write_probes (
 -- citus_schema_move copies a table by logical replication, which needs the identity of changed rows. Two probes may have the same time,
 -- so there is no key.
 ALTER TABLE write_probes REPLICA IDENTITY FULL;
+
+-- Marks of the columns with texts. "personal: erased" is about people, and closing the account erases it; "personal: kept" stays, or has
+-- its own time. docs/privacy.md lists both. Ids (id and names with _id) need no mark, and a test fails for any other text without one.
+DO $$
+DECLARE
+  c_marks constant text[] := ARRAY[
+    ['personal: erased', 'accounts.name account_profiles.external_id account_profiles.email account_profiles.notes end_users.name
+      keys.name keys.allowed_cidrs keys.playground_of members.email invitations.email invitations.created_by
+      answers.idempotency_key answers.answer failures.message webhooks.url webhooks.description deliveries.error deliveries.answer
+      topups.return_url topups.page_url topups.receipt_url topups.invoice_url topups.idempotency_key
+      auto_topups.customer_id auto_topups.method auto_topups.method_id auto_topups.page_url'],
+    ['personal: erased, except ids, amounts and times', 'events.data'],
+    ['personal: kept', 'ledger.reason movement_keys.idempotency_key operator_events.actor_name operator_events.target
+      operator_events.reason operator_events.details operators.name operators.email operators.issuer operators.subject'],
+    ['personal: kept as a digest', 'ledger.user_id usage_quarters.user_id usage_users.user_id limit_counters.user_id'],
+    ['personal: kept until 30 days after the last sign-in', 'people.email people.issuer people.subject'],
+    ['personal: kept until it is used or ends', 'holds.idempotency_key page_sessions.operator_name page_sessions.user_agent page_sessions.address
+      sign_up_invitations.email sign_up_invitations.created_by'],
+    ['not personal', 'account_figures.state account_prices.model accounts.plan answers.digest auto_topups.currency
+      auto_topups.last_failure cell_name.name cell_splits.target cell_splits.state cell_splits.timeline currency.code
+      entry_adjustments.cause events.type failures.method failures.model failures.upstream failures.code functions.name
+      functions.checksum keys.plan keys.visible_start keys.visible_end keys.ancestors keys.models
+      ledger.model ledger.upstream ledger_archives.file limit_counters.plan limits.metric limits.period limits.model
+      migrations.name migrations.checksum operator_events.method operator_events.outcome plans.name price_versions.model
+      releases.release releases.oldest_release servers.cells topups.currency topups.problem topups.failure usage_quarters.model
+      usage_quarters.upstream webhooks.types webhooks.disabled_reason webhooks.secret webhooks.previous_secrets
+      write_probes.filler previous_secrets.visible_start previous_secrets.visible_end']
+  ];
+  v_mark text[];
+  v_column text;
+BEGIN
+  FOREACH v_mark SLICE 1 IN ARRAY c_marks LOOP
+    FOREACH v_column IN ARRAY regexp_split_to_array(v_mark[2], '\s+') LOOP
+      EXECUTE format('COMMENT ON COLUMN %s IS %L', v_column, v_mark[1]);
+    END LOOP;
+  END LOOP;
+END
+$$;
