@@ -11,6 +11,7 @@ import { row as commands } from "../../src/cli/keys.ts";
 import { writerOf } from "../../src/codec/json/writer.ts";
 import type { KeyProperties } from "../../src/keys/fields.ts";
 import { givenToKey, KEY_SAMPLES, type KeySample } from "../../tools/openapi/key-samples.ts";
+import { textColumns } from "../../tools/sql/personal-columns.ts";
 import { envOf, vx } from "../cli/support.ts";
 import { sendAnyJson } from "../support/any-json.ts";
 import { OPERATOR_TOKEN } from "../support/app.ts";
@@ -232,5 +233,9 @@ test("an export has each property, and closing the account erases those that are
   const lines = execFileSync("tar", ["-xzf", output, "-O", "keys.jsonl"], { encoding: "utf8" }).trim().split("\n");
   expect(lines.map((line) => JSON.parse(line)).find((key) => key.id === id)).toMatchObject(GIVEN);
   await operator.closeAccount({ accountId, reason: "test", balance: "written_off" });
-  expect(await readByOperator(id)).toMatchObject({ ...GIVEN, name: "", allowed_cidrs: [] });
+  const marks = new Map((await textColumns(app.database.owner)).map(({ column, mark }) => [column, mark]));
+  const isErased = (name: PropertyName) => marks.get(`keys.${columnOf(name)}`) === "personal: erased";
+  const erased = NAMES.filter(isErased).map((name) => [columnOf(name), KEY_SAMPLES[name].cleared?.shown ?? ""]);
+  expect(erased.length).toBeGreaterThan(0);
+  expect(await readByOperator(id)).toMatchObject({ ...GIVEN, ...Object.fromEntries(erased) });
 });
