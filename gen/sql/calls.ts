@@ -190,6 +190,73 @@ export type PricedLedger = {
   user_name: string;
 };
 
+export type UsageGroup = {
+  start: number | null;
+  account_id: string;
+  key_id: string;
+  model: string;
+  user_name: string;
+  upstream: string;
+  requests: bigint;
+  input: bigint;
+  cached_input: bigint;
+  cache_write: bigint;
+  output: bigint;
+  reasoning: bigint;
+  images: bigint;
+  image_tokens: bigint;
+  cost_micros: bigint;
+  upstream_cost_micros: bigint;
+  uncosted_micros: bigint;
+  through_seq: bigint | null;
+  large_account_id: string | null;
+  next: string | null;
+};
+
+export type PricedUsage = {
+  lane: number;
+  account_id: string;
+  quarter: number;
+  key_id: string;
+  model: string;
+  user_id: string;
+  price_version: number;
+  requests: bigint;
+  input: bigint;
+  cached_input: bigint;
+  cache_write: bigint;
+  output: bigint;
+  reasoning: bigint;
+  images: bigint;
+  image_tokens: bigint;
+  cost_micros: bigint;
+  cache_write_1h: bigint;
+  price_tier: number;
+  price_list_version: number;
+  upstream: string;
+  upstream_cost_micros: bigint;
+  uncosted_micros: bigint;
+  account_name: string;
+  discount: number | null;
+  user_name: string;
+  input_price: bigint | null;
+  cached_input_price: bigint | null;
+  cache_write_price: bigint | null;
+  cache_write_1h_price: bigint | null;
+  output_price: bigint | null;
+  reasoning_price: bigint | null;
+  image_price: bigint | null;
+  request_price: bigint | null;
+  input_list_price: bigint | null;
+  cached_input_list_price: bigint | null;
+  cache_write_list_price: bigint | null;
+  cache_write_1h_list_price: bigint | null;
+  output_list_price: bigint | null;
+  reasoning_list_price: bigint | null;
+  image_list_price: bigint | null;
+  request_list_price: bigint | null;
+};
+
 export type Topups = {
   lane: number;
   id: string;
@@ -233,6 +300,27 @@ export type AutoTopupView = {
   page_created_at: Date | null;
   month_micros: bigint;
   pending_topup_id: string;
+};
+
+export type Admission = {
+  n: number;
+  state: "active" | "revoked" | "expired" | "suspended" | "rotated";
+  scopes: number;
+  granted: number;
+  used: number | null;
+  rpm: number;
+  seconds_left: number;
+  key_id: string;
+  account_id: string;
+  key_name: string;
+  plan: string;
+  visible_start: string;
+  visible_end: string;
+  balance_micros: bigint;
+  models: string | null;
+  allowed_cidrs: string | null;
+  current_fingerprint: Buffer | null;
+  price_list_version: number;
 };
 
 export type ItemResult = {
@@ -386,32 +474,11 @@ export async function accountsWithModel(cell: FunctionCaller, p: {
   return await cell.call<AccountsWithModelRow>("accounts_with_model", p.lane, p.model, p.from, p.end, p.after, p.limit);
 }
 
-export type AdmitRow = {
-  n: number;
-  state: "active" | "revoked" | "expired" | "suspended" | "rotated";
-  scopes: number;
-  granted: number;
-  used: number | null;
-  rpm: number;
-  seconds_left: number;
-  key_id: string;
-  account_id: string;
-  key_name: string;
-  plan: string;
-  visible_start: string;
-  visible_end: string;
-  balance_micros: bigint;
-  models: string | null;
-  allowed_cidrs: string | null;
-  current_fingerprint: Buffer | null;
-  price_list_version: number;
-};
-
 export async function admit(cell: FunctionCaller, p: {
   items: string;
   whileSuspended?: string | undefined;
-}): Promise<AdmitRow[]> {
-  return await cell.call<AdmitRow>("admit", p.items, p.whileSuspended ?? "{}");
+}): Promise<Admission[]> {
+  return await cell.call<Admission>("admit", p.items, p.whileSuspended ?? "{}");
 }
 
 export async function applyAutoTopupPage(cell: FunctionCaller, p: {
@@ -734,11 +801,9 @@ export async function createAccount(cells: ChangedCells, action: Action, p: {
   id: string;
   name: string;
   plan: string;
-  externalId?: string | null | undefined;
-  email?: string | null | undefined;
-  notes?: string | null | undefined;
+  profile?: string | undefined;
 }): Promise<AccountViews[]> {
-  return await change<AccountViews>(cells, p.lane, action, "create_account", p.lane, p.id, p.name, p.plan, p.externalId ?? null, p.email ?? null, p.notes ?? null);
+  return await change<AccountViews>(cells, p.lane, action, "create_account", p.lane, p.id, p.name, p.plan, p.profile ?? "{}");
 }
 
 export type CreateFirstAccountRow = {
@@ -956,49 +1021,6 @@ export async function exportMovements(cell: FunctionCaller, p: {
   return await cell.call<ExportMovementsRow>("export_movements", p.lane, p.accountId, p.from, p.to, p.afterId, p.seq, p.limit);
 }
 
-export type ExportUsageRow = {
-  account_id: string;
-  account_name: string;
-  quarter: number;
-  key_id: string;
-  model: string;
-  user_id: string;
-  price_version: number;
-  requests: bigint;
-  input: bigint;
-  cached_input: bigint;
-  cache_write: bigint;
-  output: bigint;
-  reasoning: bigint;
-  images: bigint;
-  image_tokens: bigint;
-  cost_micros: bigint;
-  input_price: bigint | null;
-  cached_input_price: bigint | null;
-  cache_write_price: bigint | null;
-  cache_write_1h_price: bigint | null;
-  output_price: bigint | null;
-  reasoning_price: bigint | null;
-  image_price: bigint | null;
-  request_price: bigint | null;
-  cache_write_1h: bigint;
-  price_tier: number;
-  price_list_version: number;
-  discount: number | null;
-  upstream: string;
-  upstream_cost_micros: bigint;
-  uncosted_micros: bigint;
-  user_name: string;
-  input_list_price: bigint | null;
-  cached_input_list_price: bigint | null;
-  cache_write_list_price: bigint | null;
-  cache_write_1h_list_price: bigint | null;
-  output_list_price: bigint | null;
-  reasoning_list_price: bigint | null;
-  image_list_price: bigint | null;
-  request_list_price: bigint | null;
-};
-
 export async function exportUsage(cell: FunctionCaller, p: {
   lane: number;
   accountId: string;
@@ -1006,8 +1028,8 @@ export async function exportUsage(cell: FunctionCaller, p: {
   end: number;
   position: string;
   limit: number;
-}): Promise<ExportUsageRow[]> {
-  return await cell.call<ExportUsageRow>("export_usage", p.lane, p.accountId, p.from, p.end, p.position, p.limit);
+}): Promise<PricedUsage[]> {
+  return await cell.call<PricedUsage>("export_usage", p.lane, p.accountId, p.from, p.end, p.position, p.limit);
 }
 
 export async function failuresPiece(cell: FunctionCaller, p: {
@@ -1576,27 +1598,6 @@ export async function quoteHold(cell: FunctionCaller, p: {
   return await cell.call<ItemResult>("quote_hold", p.holds);
 }
 
-export type ReadAllUsageRow = {
-  start: number | null;
-  account_id: string | null;
-  key_id: string;
-  model: string;
-  user_name: string;
-  upstream: string;
-  requests: bigint;
-  input: bigint;
-  cached_input: bigint;
-  cache_write: bigint;
-  output: bigint;
-  reasoning: bigint;
-  images: bigint;
-  image_tokens: bigint;
-  cost_micros: bigint;
-  upstream_cost_micros: bigint;
-  uncosted_micros: bigint;
-  large_account_id: string | null;
-};
-
 export async function readAllUsage(cell: FunctionCaller, p: {
   starts: string;
   end: number;
@@ -1610,8 +1611,8 @@ export async function readAllUsage(cell: FunctionCaller, p: {
   rows: bigint | number;
   accounts: number;
   limit: bigint | number;
-}): Promise<ReadAllUsageRow[]> {
-  return await cell.call<ReadAllUsageRow>("read_all_usage", p.starts, p.end, p.byAccount, p.byKey, p.byModel, p.byUser, p.byUpstream, p.after, p.accountId, p.rows, p.accounts, p.limit);
+}): Promise<UsageGroup[]> {
+  return await cell.call<UsageGroup>("read_all_usage", p.starts, p.end, p.byAccount, p.byKey, p.byModel, p.byUser, p.byUpstream, p.after, p.accountId, p.rows, p.accounts, p.limit);
 }
 
 export type ReadInvitationRow = {
@@ -1640,27 +1641,6 @@ export async function readSharedData(cell: FunctionCaller): Promise<ReadSharedDa
   return await cell.call<ReadSharedDataRow>("read_shared_data");
 }
 
-export type ReadUsageRow = {
-  start: number | null;
-  key_id: string;
-  model: string;
-  user_name: string;
-  upstream: string;
-  requests: bigint;
-  input: bigint;
-  cached_input: bigint;
-  cache_write: bigint;
-  output: bigint;
-  reasoning: bigint;
-  images: bigint;
-  image_tokens: bigint;
-  cost_micros: bigint;
-  upstream_cost_micros: bigint;
-  uncosted_micros: bigint;
-  through_seq: bigint | null;
-  next: string | null;
-};
-
 export async function readUsage(cell: FunctionCaller, p: {
   lane: number;
   accountId: string;
@@ -1674,8 +1654,8 @@ export async function readUsage(cell: FunctionCaller, p: {
   position: string;
   rows: bigint | number;
   limit: bigint | number;
-}): Promise<ReadUsageRow[]> {
-  return await cell.call<ReadUsageRow>("read_usage", p.lane, p.accountId, p.starts, p.end, p.byKey, p.byModel, p.byUser, p.byUpstream, p.after, p.position, p.rows, p.limit);
+}): Promise<UsageGroup[]> {
+  return await cell.call<UsageGroup>("read_usage", p.lane, p.accountId, p.starts, p.end, p.byKey, p.byModel, p.byUser, p.byUpstream, p.after, p.position, p.rows, p.limit);
 }
 
 export async function recordAudit(cell: FunctionCaller, p: {
@@ -1763,14 +1743,10 @@ export async function removeMember(cells: ChangedCells, action: Action, p: {
   return await change<RemoveMemberRow>(cells, p.lane, action, "remove_member", p.lane, p.accountId, p.personId);
 }
 
-export async function removeServer(cell: FunctionCaller, p: {
-  serverId: string;
+export async function removeServers(cell: FunctionCaller, p: {
+  serverId?: string | null | undefined;
 }): Promise<void> {
-  await cell.call("remove_server", p.serverId);
-}
-
-export async function removeServers(cell: FunctionCaller): Promise<void> {
-  await cell.call("remove_servers");
+  await cell.call("remove_servers", p.serverId ?? null);
 }
 
 export async function reportDepleted(cell: FunctionCaller, p: {
@@ -1975,14 +1951,6 @@ export async function setKeyLimit(cells: ChangedCells, action: Action, p: {
   return await change<KeyView>(cells, p.lane, action, "set_key_limit", p.lane, p.id, p.rateLimitRpm ?? null);
 }
 
-export async function setLowBalance(cells: ChangedCells, action: Action, p: {
-  lane: number;
-  id: string;
-  micros?: bigint | number | null | undefined;
-}): Promise<AccountViews[]> {
-  return await change<AccountViews>(cells, p.lane, action, "set_low_balance", p.lane, p.id, p.micros ?? null);
-}
-
 export type SetMemberRoleRow = {
   person_id: string;
   email: string;
@@ -2165,13 +2133,9 @@ export async function unusedKeys(cell: FunctionCaller, p: {
 export async function updateAccount(cells: ChangedCells, action: Action, p: {
   lane: number;
   id: string;
-  name?: string | null | undefined;
-  externalId?: string | null | undefined;
-  email?: string | null | undefined;
-  notes?: string | null | undefined;
-  lowBalanceMicros?: bigint | number | null | undefined;
+  changes: string;
 }): Promise<AccountViews[]> {
-  return await change<AccountViews>(cells, p.lane, action, "update_account", p.lane, p.id, p.name ?? null, p.externalId ?? null, p.email ?? null, p.notes ?? null, p.lowBalanceMicros ?? null);
+  return await change<AccountViews>(cells, p.lane, action, "update_account", p.lane, p.id, p.changes);
 }
 
 export async function updateKey(cells: ChangedCells, action: Action, p: {

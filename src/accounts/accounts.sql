@@ -1,9 +1,8 @@
 -- Accounts: creating, finding and listing them, and what operators change.
 
--- Creates an account with an empty balance. A NULL in the profile means none.
+-- Creates an account with an empty balance. p_profile is a JSON object of columns of its profile.
 CREATE OR REPLACE FUNCTION create_account(
-  p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_external_id text DEFAULT NULL,
-  p_email text DEFAULT NULL, p_notes text DEFAULT NULL
+  p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_profile text DEFAULT '{}'
 ) RETURNS SETOF account_views
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -15,35 +14,31 @@ BEGIN
   END IF;
   INSERT INTO accounts (lane, id, name, plan, created_at)
     VALUES (p_lane, p_id, p_name, p_plan, clock_timestamp());
-  PERFORM put_profile(p_lane, p_id, p_external_id, p_email, p_notes);
+  PERFORM put_profile(p_lane, p_id, p_profile::jsonb);
   PERFORM log_change(p_caller, p_lane, p_id, p_id);
   RETURN QUERY SELECT * FROM get_account(p_lane, p_id);
 END
 $$;
 
--- Sets the given fields of an account's profile. NULL leaves a field unchanged; an empty external id means none.
-CREATE OR REPLACE FUNCTION put_profile(
-  p_lane smallint, p_id text, p_external_id text, p_email text, p_notes text
-) RETURNS void
+-- Sets the columns of an account's profile that p_given has.
+CREATE OR REPLACE FUNCTION put_profile(p_lane smallint, p_id text, p_given jsonb) RETURNS void
   LANGUAGE plpgsql
 AS $$
 BEGIN
-  IF p_external_id IS NULL AND p_email IS NULL AND p_notes IS NULL THEN
-    RETURN;
-  END IF;
-  INSERT INTO account_profiles AS p (lane, account_id, external_id, email, notes)
-    VALUES (p_lane, p_id, nullif(p_external_id, ''), coalesce(p_email, ''), coalesce(p_notes, ''))
-    ON CONFLICT ON CONSTRAINT account_profiles_pkey DO UPDATE SET
-      external_id = CASE WHEN p_external_id IS NULL THEN p.external_id ELSE nullif(p_external_id, '') END,
-      email = coalesce(p_email, p.email), notes = coalesce(p_notes, p.notes);
+  INSERT INTO account_profiles SELECT n.* FROM jsonb_populate_record(coalesce(
+      (SELECT p FROM account_profiles p WHERE p.lane = p_lane AND p.account_id = p_id),
+      ROW(p_lane, p_id, NULL, '', '')::account_profiles), p_given) n
+    WHERE p_given ?| '{external_id,email,notes}'
+    ON CONFLICT ON CONSTRAINT account_profiles_pkey DO UPDATE
+      SET external_id = excluded.external_id, email = excluded.email, notes = excluded.notes;
 EXCEPTION WHEN unique_violation THEN
   PERFORM refuse('invalid_argument', 'is the external id of another account', '{"field":"external_id"}');
 END
 $$;
 
--- Creates an account with a credit and a key, all or nothing, if the database has no account. When several servers start
--- at once, one of them creates it. The action of the server is logged as one event for each of the three. The account gets the
--- person p_owner_id as its owner, unless it is NULL: an identity of the server itself. Returns whether this call did.
+-- Creates an account with a credit and a key, all or nothing, if the database has no account; several servers may start at once.
+-- Each of the three is logged as an event of the server. p_owner_id becomes its owner, unless it is NULL. Returns whether this
+-- call did.
 -- null: p_owner_id, p_owner_issuer, p_owner_subject, p_owner_email
 CREATE OR REPLACE FUNCTION create_first_account(
   p_caller caller, p_lane smallint, p_id text, p_name text, p_plan text, p_entry_id text, p_month integer, p_amount_micros bigint,
@@ -79,18 +74,15 @@ $$;
 
 -- The account with this id.
 CREATE OR REPLACE FUNCTION get_account(p_lane smallint, p_id text) RETURNS SETOF account_views
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT a.* FROM account_views a WHERE a.lane = p_lane AND a.id = p_id;
-END
+  SELECT a.* FROM account_views a WHERE a.lane = p_lane AND a.id = p_id
 $$;
 
--- The account with this id, or the account that owns the key, ledger entry, top-up, webhook, event or failed call with this id. p_month
--- is the month of the ledger entry.
+-- The account with this id, or the account that owns the key, ledger entry, top-up, webhook, event or failed call with this id.
+-- p_month is the month of the ledger entry.
 CREATE OR REPLACE FUNCTION account_with(p_lane smallint, p_id text, p_month integer) RETURNS SETOF account_views
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
@@ -118,8 +110,8 @@ BEGIN
 END
 $$;
 
--- The accounts with this external id, or else, if p_with_names, at most two accounts with this name. Old rows of lanes that another cell
--- owns do not count.
+-- The accounts with this external id, or else, if p_with_names, at most two accounts with this name. Old rows of lanes that
+-- another cell owns do not count.
 CREATE OR REPLACE FUNCTION find_accounts(p_reference text, p_with_names boolean) RETURNS SETOF account_views
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -138,25 +130,20 @@ $$;
 
 -- The names of accounts, and of keys and operators, whose ids are lists in JSON. Ids that do not exist have none.
 CREATE OR REPLACE FUNCTION names_of(p_account_ids text, p_key_ids text) RETURNS TABLE (id text, name text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
-BEGIN
-  RETURN QUERY
   SELECT a.id, a.name FROM json_array_elements_text(p_account_ids::json) AS i (id) JOIN accounts a ON a.lane = lane_of(i.id) AND a.id = i.id
   UNION ALL
   SELECT k.id, k.name FROM json_array_elements_text(p_key_ids::json) AS i (id) JOIN keys k ON k.lane = lane_of(i.id) AND k.id = i.id
   UNION ALL
-  SELECT o.id, o.name FROM json_array_elements_text(p_key_ids::json) AS i (id) JOIN operators o ON o.id = i.id;
-END
+  SELECT o.id, o.name FROM json_array_elements_text(p_key_ids::json) AS i (id) JOIN operators o ON o.id = i.id
 $$;
 
 -- A page of accounts, newest first. An empty p_before means the first page.
 -- The settings keep deep pages on index scans regardless of the plan that PostgreSQL caches.
 CREATE OR REPLACE FUNCTION list_accounts(p_before text, p_limit integer) RETURNS SETOF account_views
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 BEGIN
@@ -169,15 +156,14 @@ BEGIN
 END
 $$;
 
--- The accounts with a state, or all if it is empty, in an order: newest, name, lowest_balance, highest_balance (below an amount unless
--- it is NULL), spent_today or spent_month, which have only accounts that spent something. Those after (p_after, p_after_id) in this
--- order, at most p_limit; an empty p_after_id means from the start. The last four orders are those of the figures.
+-- The accounts with a state, or all if it is empty, in an order: newest, name, or one of the figures; spent_today and spent_month
+-- have only accounts that spent something. Those after (p_after, p_after_id), at most p_limit; an empty p_after_id means from the
+-- start.
 -- null: p_below
 CREATE OR REPLACE FUNCTION sort_accounts(
   p_sort text, p_state text, p_below bigint, p_after text, p_after_id text, p_limit integer
 ) RETURNS SETOF found_accounts
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
@@ -224,11 +210,10 @@ BEGIN
 END
 $$;
 
--- Brings the figures of the accounts of some lanes up to date. It writes only those that changed. The charges of the days before today
--- are read once a day.
+-- Brings the figures of the accounts of some lanes up to date. It writes only those that changed. The charges of the days before
+-- today are read once a day.
 CREATE OR REPLACE FUNCTION refresh_figures(p_first smallint, p_last smallint) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
@@ -269,8 +254,7 @@ $$;
 -- was_found: the text is the id of the account, or starts a field that is searched before this one.
 CREATE OR REPLACE FUNCTION search_accounts(p_field text, p_search text, p_after text, p_after_id text, p_limit integer)
   RETURNS SETOF found_accounts
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
   SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
@@ -303,14 +287,11 @@ BEGIN
 END
 $$;
 
--- The accounts whose name contains a text after its start, in upper or lower case: those after (p_after, p_after_id) in the order
--- of the name and the id, at most p_limit, among the next p_rows accounts in this order. If it reads so many, the last one is
--- returned too, with is_match = false if it does not match, so that the caller can continue after it. was_found: as in
--- search_accounts, with the e-mail address.
+-- As search_accounts, for names that contain the text after their start, among the next p_rows accounts. If it reads so many, the
+-- last one is returned too, with is_match = false if it does not match, so that the caller can continue after it.
 CREATE OR REPLACE FUNCTION search_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer)
   RETURNS SETOF found_accounts
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
   SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
@@ -334,31 +315,23 @@ BEGIN
 END
 $$;
 
--- Changes the name and the profile of an account. NULL leaves a field unchanged.
--- null: p_name, p_external_id, p_email, p_notes, p_low_balance_micros
-CREATE OR REPLACE FUNCTION update_account(
-  p_caller caller, p_lane smallint, p_id text, p_name text, p_external_id text, p_email text, p_notes text,
-  p_low_balance_micros bigint
-) RETURNS SETOF account_views
+-- Changes the columns of an account and of its profile that p_changes has: name, low_balance_micros, external_id, email, notes.
+CREATE OR REPLACE FUNCTION update_account(p_caller caller, p_lane smallint, p_id text, p_changes text) RETURNS SETOF account_views
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
+DECLARE
+  v_proven constant keys := prove(p_caller, p_lane);
+  v_new constant accounts := jsonb_populate_record(require_open_account(p_lane, p_id), p_changes::jsonb);
 BEGIN
-  PERFORM prove(p_caller, p_lane);
-  PERFORM require_open_account(p_lane, p_id);
-  IF p_name IS NOT NULL THEN
-    UPDATE accounts SET name = p_name WHERE lane = p_lane AND id = p_id;
-  END IF;
-  IF p_low_balance_micros IS NOT NULL THEN
-    UPDATE accounts SET low_balance_micros = nullif(p_low_balance_micros, 0) WHERE lane = p_lane AND id = p_id;
-  END IF;
-  PERFORM put_profile(p_lane, p_id, p_external_id, p_email, p_notes);
+  UPDATE accounts SET name = v_new.name, low_balance_micros = v_new.low_balance_micros WHERE lane = p_lane AND id = p_id;
+  PERFORM put_profile(p_lane, p_id, p_changes::jsonb);
   PERFORM log_change(p_caller, p_lane, p_id, p_id);
   RETURN QUERY SELECT * FROM get_account(p_lane, p_id);
 END
 $$;
 
--- Changes the plan of an account. Its keys on the former plan follow; keys on another plan keep theirs. Counters of the former plan
--- count no entries from now on, and those of the new plan count them again.
+-- Changes the plan of an account. Its keys on the former plan follow; keys on another plan keep theirs. Counters of the former
+-- plan count no entries from now on, and those of the new plan count them again.
 CREATE OR REPLACE FUNCTION set_account_plan(p_caller caller, p_lane smallint, p_id text, p_plan text) RETURNS SETOF account_views
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -393,31 +366,15 @@ CREATE OR REPLACE FUNCTION set_account_suspended(p_caller caller, p_lane smallin
   RETURNS SETOF account_views
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-DECLARE
-  v_proven constant keys := prove(p_caller, p_lane);
-  v_now constant timestamptz := clock_timestamp();
 BEGIN
+  PERFORM prove(p_caller, p_lane);
   PERFORM require_open_account(p_lane, p_id);
-  UPDATE accounts SET suspended_at = CASE WHEN p_suspended THEN v_now END
+  UPDATE accounts SET suspended_at = CASE WHEN p_suspended THEN clock_timestamp() END
     WHERE lane = p_lane AND id = p_id AND (suspended_at IS NOT NULL) <> p_suspended;
   IF FOUND THEN
     PERFORM write_event(p_lane, p_id, CASE WHEN p_suspended THEN 'account.suspended' ELSE 'account.resumed' END, '{}');
     PERFORM log_change(p_caller, p_lane, p_id, p_id);
   END IF;
-  RETURN QUERY SELECT * FROM get_account(p_lane, p_id);
-END
-$$;
-
--- Sets the threshold of the event balance.low; NULL for none.
--- null: p_micros
-CREATE OR REPLACE FUNCTION set_low_balance(p_caller caller, p_lane smallint, p_id text, p_micros bigint) RETURNS SETOF account_views
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
-AS $$
-BEGIN
-  PERFORM prove(p_caller, p_lane);
-  PERFORM require_open_account(p_lane, p_id);
-  UPDATE accounts SET low_balance_micros = p_micros WHERE lane = p_lane AND id = p_id;
-  PERFORM log_change(p_caller, p_lane, p_id, p_id);
   RETURN QUERY SELECT * FROM get_account(p_lane, p_id);
 END
 $$;
@@ -429,9 +386,7 @@ AS $$
 DECLARE
   v_account constant accounts := require_account(p_lane, p_id);
 BEGIN
-  IF v_account.closed_at IS NOT NULL THEN
-    PERFORM refuse('invalid_argument', 'is closed, which is final', '{"field":"account_id"}');
-  END IF;
+  PERFORM refuse('invalid_argument', 'is closed, which is final', '{"field":"account_id"}') WHERE v_account.closed_at IS NOT NULL;
   RETURN v_account;
 END
 $$;
@@ -444,9 +399,7 @@ DECLARE
   v_account accounts;
 BEGIN
   SELECT * INTO v_account FROM accounts a WHERE a.lane = p_lane AND a.id = p_id;
-  IF NOT FOUND THEN
-    PERFORM refuse('not_found', 'There is no such account.');
-  END IF;
+  PERFORM refuse('not_found', 'There is no such account.') WHERE NOT FOUND;
   RETURN v_account;
 END
 $$;

@@ -39,7 +39,7 @@ export async function createAccount(deps: Deps, request: CreateAccountRequest, c
   const account = { id: deps.ids.account(), name, plan: request.plan || DEFAULT_PLAN };
   const row = await makeLoggedChange(deps, call, { reason, details: { plan: account.plan } }, (action) =>
     createAccountRow(deps.database, action, account, {
-      externalId: externalId || undefined,
+      external_id: externalId || undefined,
       email: email || undefined,
       notes: notes || undefined,
     }),
@@ -76,16 +76,16 @@ async function accountRows({ database }: Deps, request: ListAccountsRequest) {
 /** The log has the names of the changed fields: their values may be personal data, which must be removable. */
 export async function updateAccount(deps: Deps, request: UpdateAccountRequest, call: ApiCall) {
   const { accountId, reason, name, externalId, email, notes, lowBalanceMicros } = request;
-  const given = { name, external_id: externalId, email, notes, low_balance_micros: lowBalanceMicros };
+  const given = {
+    name,
+    external_id: externalId === "" ? null : externalId,
+    email,
+    notes,
+    low_balance_micros: lowBalanceMicros === 0n ? null : lowBalanceMicros,
+  };
   const fields = Object.entries(given).flatMap(([field, value]) => (value === undefined ? [] : [field]));
   const row = await makeLoggedChange(deps, call, { target: accountId, reason, details: { fields: fields.join(",") } }, (action) =>
-    updateAccountRow(deps.database, action, accountId, {
-      name,
-      externalId,
-      email,
-      notes,
-      lowBalanceMicros,
-    }),
+    updateAccountRow(deps.database, action, accountId, given),
   );
   return { account: viewAccount(row) };
 }

@@ -1,12 +1,10 @@
 -- Closing an account: its end, and what is erased of it.
 
--- Closes an account step by step: the caller repeats the call until the status is "closed", and can stop after any call.
--- "running": calls run, whose charges are still to come. "elsewhere": the caller is to end what the first cell and the payment
--- provider store, and to repeat the call with p_ended_customer_id: the deleted customer of the payment provider, empty without one, NULL
--- before. "erasing": more rows are to be erased. Each call first refuses new calls of the account.
--- p_balance says what becomes of a balance: "written_off" or "refunded". The row of the ledger and the erasure of the name are in the
--- transaction that closes the account. A closed account that a late payment was credited to can be closed again. p_is_logged is
--- for the first step of a call.
+-- Closes an account step by step: the caller repeats the call until the status is "closed". "running": charges of calls are still
+-- to come. "elsewhere": the caller is to end what the first cell and the payment provider store, and to pass p_ended_customer_id:
+-- the deleted customer, empty without one, NULL before. "erasing": more rows are to be erased. p_balance is "written_off" or
+-- "refunded". A closed account that a late payment was credited to can be closed again. p_is_logged is for the first step of a
+-- call.
 -- null: p_ended_customer_id, entry_id, month
 -- status: running | elsewhere | erasing | closed
 CREATE OR REPLACE FUNCTION close_account(
@@ -18,7 +16,6 @@ AS $$
 DECLARE
   v_proven constant keys := prove(p_caller, p_lane);
   v_account accounts := require_account(p_lane, p_id);
-  v_now constant timestamptz := clock_timestamp();
   v_is_new boolean;
   v_entry record;
 BEGIN
@@ -31,10 +28,8 @@ BEGIN
   v_is_new := stop_account(p_lane, p_id);
   PERFORM expire_grants(p_lane, p_id);
   SELECT * INTO STRICT v_account FROM accounts a WHERE a.lane = p_lane AND a.id = p_id;
-  IF v_account.balance_micros > 0 AND p_balance = '' THEN
-    PERFORM refuse('invalid_argument', format('must say whether the balance of {%s micros} is written off or was refunded',
-      v_account.balance_micros), '{"field":"balance"}');
-  END IF;
+  PERFORM refuse('invalid_argument', format('must say whether the balance of {%s micros} is written off or was refunded',
+    v_account.balance_micros), '{"field":"balance"}') WHERE v_account.balance_micros > 0 AND p_balance = '';
   status := CASE WHEN EXISTS (SELECT 1 FROM holds h WHERE h.lane = p_lane AND h.account_id = p_id) THEN 'running'
     WHEN p_ended_customer_id IS NULL THEN 'elsewhere'
     WHEN NOT erase_account(p_lane, p_id, p_limit) THEN 'erasing' ELSE 'closed' END;
@@ -64,7 +59,7 @@ BEGIN
   -- A customer that a call stored meanwhile stays, until the payment provider has deleted it.
   UPDATE auto_topups s SET customer_id = nullif(s.customer_id, p_ended_customer_id), method_id = NULL, method = '', page_id = NULL, page_url = '', due_at = NULL
     WHERE s.lane = p_lane AND s.account_id = p_id;
-  UPDATE accounts a SET closed_at = coalesce(a.closed_at, v_now), name = 'closed', user_salt = NULL, low_balance_micros = NULL
+  UPDATE accounts a SET closed_at = coalesce(a.closed_at, clock_timestamp()), name = 'closed', user_salt = NULL, low_balance_micros = NULL
     WHERE a.lane = p_lane AND a.id = p_id;
   IF p_is_logged THEN
     PERFORM log_change(p_caller, p_lane, p_id, p_id);
@@ -73,8 +68,8 @@ BEGIN
 END
 $$;
 
--- Suspends an account, revokes its keys, deletes its invitations and stops its automatic top-ups, so that nothing new begins in it.
--- Returns whether anything changed. The caller holds the lock of the lane.
+-- Suspends an account, revokes its keys, deletes its invitations and stops its automatic top-ups, so that nothing new begins in
+-- it. Returns whether anything changed. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION stop_account(p_lane smallint, p_id text) RETURNS boolean
   LANGUAGE plpgsql
 AS $$
@@ -106,8 +101,9 @@ BEGIN
 END
 $$;
 
--- Erases what an account has many rows of, at most p_limit rows of each table. Returns whether it erased everything. Nothing may run in
--- the account. Rows are found by their places: statistics that are older than the rows of the account would join them in quadratic time.
+-- Erases what an account has many rows of, at most p_limit rows of each table. Returns whether it erased everything. Nothing may
+-- run in the account. Rows are found by their places: statistics that are older than the rows of the account would join them in
+-- quadratic time.
 CREATE OR REPLACE FUNCTION erase_account(p_lane smallint, p_id text, p_limit integer) RETURNS boolean
   LANGUAGE plpgsql
 AS $$
@@ -151,15 +147,13 @@ $$;
 -- What the closing of an account ends: numbers, the ids of its pending top-ups, and the stored payment method.
 CREATE OR REPLACE FUNCTION closing_of(p_lane smallint, p_id text)
   RETURNS TABLE (active_keys bigint, webhooks bigint, pending_topups text, payment_method text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT
+  SELECT
     (SELECT count(*) FROM keys k WHERE k.lane = p_lane AND k.account_id = p_id AND k.revoked_at IS NULL
       AND coalesce(k.expires_at, 'infinity') > clock_timestamp()),
     (SELECT count(*) FROM webhooks w WHERE w.lane = p_lane AND w.account_id = p_id),
     coalesce((SELECT string_agg(t.id, ',' ORDER BY t.id) FROM topups t
       WHERE t.lane = p_lane AND t.account_id = p_id AND t.state = 'pending'), ''),
-    coalesce((SELECT s.method FROM auto_topups s WHERE s.lane = p_lane AND s.account_id = p_id), '');
-END
+    coalesce((SELECT s.method FROM auto_topups s WHERE s.lane = p_lane AND s.account_id = p_id), '')
 $$;

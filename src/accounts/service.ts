@@ -6,7 +6,7 @@ import { formatMicros } from "../domain/money.ts";
 import { viewKey } from "../keys/fields.ts";
 import { getKey, type KeyRow } from "../keys/store.ts";
 import { makeLoggedChange } from "../operators/operator-action.ts";
-import { type AccountRow, getAccount, readGrants, setLowBalance } from "./store.ts";
+import { type AccountRow, getAccount, readGrants, updateAccount } from "./store.ts";
 import { accountStateOf, viewGrant } from "./views.ts";
 
 export const accountService = defineService(AccountService, {
@@ -22,7 +22,7 @@ export const accountService = defineService(AccountService, {
         throw DomainError.ofField("update_mask", "must have only this field: low_balance_micros");
       const isChanged = updateMask ? paths.length > 0 : lowBalanceMicros !== undefined;
       const account = isChanged
-        ? setLowBalance(deps.database, action, accountId, lowBalanceMicros ?? null)
+        ? updateAccount(deps.database, action, accountId, { low_balance_micros: lowBalanceMicros ?? null })
         : getAccount(deps.database, accountId);
       return { account: await viewOwnAccount(deps, call, account) };
     });

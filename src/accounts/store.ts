@@ -15,24 +15,31 @@ import type { Identity } from "../operators/store.ts";
 export type AccountRow = Omit<sql.AccountViews, "lane">;
 
 type AccountProfile = {
-  readonly externalId?: string | undefined;
+  readonly external_id?: string | null | undefined;
   readonly email?: string | undefined;
   readonly notes?: string | undefined;
 };
 
-/** An undefined field is not changed; an empty one is removed. */
+/** An undefined field is not changed; null removes its value. */
 type AccountChanges = AccountProfile & {
   readonly name?: string | undefined;
-  readonly lowBalanceMicros?: Micros | undefined;
+  /** The threshold of the event balance.low. */
+  readonly low_balance_micros?: Micros | null | undefined;
 };
 
 export async function createAccount(
   database: Cells,
   action: Action,
   { id, name, plan }: { readonly id: string; readonly name: string; readonly plan: string },
-  profile?: AccountProfile,
+  profile: AccountProfile = {},
 ): Promise<AccountRow> {
-  const [row] = await sql.createAccount(database, action, { ...profile, lane: laneOfId(id), id, name, plan });
+  const [row] = await sql.createAccount(database, action, {
+    lane: laneOfId(id),
+    id,
+    name,
+    plan,
+    profile: JSON.stringify(profile),
+  });
   return row as AccountRow;
 }
 
@@ -146,7 +153,9 @@ export async function setAccountPlan(database: Cells, action: Action, id: string
 }
 
 export async function updateAccount(database: Cells, action: Action, id: string, changes: AccountChanges): Promise<AccountRow> {
-  const [row] = await sql.updateAccount(database, action, { ...changes, lane: laneOfId(id), id });
+  const { low_balance_micros: micros } = changes;
+  const columns = { ...changes, low_balance_micros: typeof micros === "bigint" ? micros.toString() : micros };
+  const [row] = await sql.updateAccount(database, action, { lane: laneOfId(id), id, changes: JSON.stringify(columns) });
   return row as AccountRow;
 }
 
@@ -179,12 +188,6 @@ export async function readGrants(database: Cells, account: AccountRow): Promise<
 export async function expireGrants(cell: FunctionCaller): Promise<void> {
   for (const account of await sql.accountsToExpire(cell, { limit: MAX_EXPIRED_PER_ROUND }))
     await sql.expireAccountGrants(cell, account);
-}
-
-/** Sets the threshold of the event balance.low; null for none. */
-export async function setLowBalance(database: Cells, action: Action, id: string, micros: Micros | null): Promise<AccountRow> {
-  const [row] = await sql.setLowBalance(database, action, { lane: laneOfId(id), id, micros });
-  return row as AccountRow;
 }
 
 /** Once this returns, every server refuses the account's calls, or admits them again. */

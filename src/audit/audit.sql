@@ -4,10 +4,8 @@
 CREATE OR REPLACE FUNCTION claim_audit(p_hours integer) RETURNS TABLE (is_due boolean)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-DECLARE
-  v_now constant timestamptz := clock_timestamp();
 BEGIN
-  UPDATE audit_state SET claimed_at = v_now WHERE claimed_at <= v_now - p_hours * interval '1 hour';
+  UPDATE audit_state SET claimed_at = clock_timestamp() WHERE claimed_at <= clock_timestamp() - p_hours * interval '1 hour';
   is_due := FOUND;
   RETURN NEXT;
 END
@@ -18,37 +16,31 @@ $$;
 CREATE OR REPLACE FUNCTION last_audit() RETURNS TABLE (
     claimed_at timestamptz, started_at timestamptz, seconds double precision, entries bigint, findings integer
   )
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY
   SELECT nullif(a.claimed_at, '-infinity'), a.started_at, extract(epoch FROM a.ended_at - a.started_at)::double precision,
          a.entries, a.findings
-  FROM audit_state a;
-END
+  FROM audit_state a
 $$;
 
 -- Stores the result of an audit that began at a time, unless that of a later one is stored.
 CREATE OR REPLACE FUNCTION record_audit(p_started_at timestamptz, p_entries bigint, p_findings integer) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
   UPDATE audit_state SET started_at = p_started_at, ended_at = clock_timestamp(), entries = p_entries, findings = p_findings
-    WHERE coalesce(started_at, '-infinity') <= p_started_at;
-END
+    WHERE coalesce(started_at, '-infinity') <= p_started_at
 $$;
 
--- Recomputes one piece of a lane: at most p_limit accounts and p_limit ledger rows, in the order of account and seq.
--- The piece starts after row p_seq of p_account_id; p_rows, p_sum and p_hash are the totals of that account so far. A
--- p_seq of 2^63 - 1 means that the account is complete.
+-- Recomputes one piece of a lane: at most p_limit accounts and p_limit ledger rows, in the order of account and seq, after row
+-- p_seq of p_account_id; 2^63 - 1 means that the account is complete. p_rows, p_sum and p_hash are the totals of that account so
+-- far.
 --
--- Returns one row per difference. The first row has an empty rule, the totals, and the position of the next piece: no account
--- at the end of the lane. An account is compared with its rows in the piece that contains its last row, so both are from one
--- snapshot; earlier rows change only by tampering. Rows of an account with archived entries continue the last of these; an
--- audit during which entries are archived continues there.
+-- Returns one row per difference. The first row has an empty rule, the totals, and the position of the next piece: no account at
+-- the end of the lane. An account is compared with its rows in the piece with its last row, so both are from one snapshot;
+-- archived entries are continued.
 --
--- Not STABLE: the ledger is locked before the snapshot is taken. A statement that waited for the removal of a partition with
--- an older snapshot would find neither the rows nor the archive that has them.
+-- Not STABLE: the ledger is locked before the snapshot is taken. A statement that waited for the removal of a partition with an
+-- older snapshot would find neither the rows nor the archive that has them.
 -- null: next_account_id, next_seq, next_rows, next_sum, next_hash
 CREATE OR REPLACE FUNCTION audit(
   p_lane smallint, p_account_id text, p_seq bigint, p_rows bigint, p_sum numeric, p_hash bytea, p_limit integer,
@@ -57,8 +49,7 @@ CREATE OR REPLACE FUNCTION audit(
     account_id text, rule text, detail text, accounts bigint, entries bigint, keys bigint, balance_micros numeric,
     next_account_id text, next_seq bigint, next_rows bigint, next_sum numeric, next_hash bytea
   )
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   -- Forces reads in the order of the primary keys, regardless of the statistics.
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
@@ -129,37 +120,33 @@ BEGIN
     UNION ALL
     SELECT v_end, c_done, 0, 0, '\x' WHERE v_has_more AND NOT EXISTS (SELECT 1 FROM unfinished)
   ), findings AS (
-    SELECT f.id AS account_id, 'balance_equals_ledger' AS rule,
-           format('balance %s, ledger adds up to %s', f.balance_micros, f.balance) AS detail
-    FROM finished f WHERE f.balance_micros <> f.balance
-    UNION ALL
-    SELECT f.id, 'held_equals_open_holds',
-           format('held %s, open holds add up to %s', f.held_micros, coalesce(h.held_micros, 0))
+    SELECT f.id AS account_id, v.rule, v.detail
     FROM finished f
-    LEFT JOIN held_by_accounts(p_lane, ARRAY(SELECT id FROM finished)) h ON h.account_id = f.id
-    WHERE f.held_micros <> coalesce(h.held_micros, 0)
-    UNION ALL
-    SELECT f.id, 'ledger_complete', format('last row %s, rows %s', f.last_seq, f.entries)
-    FROM finished f WHERE f.last_seq <> f.entries OR f.stored_hash <> f.last_hash
+    LEFT JOIN (SELECT o.account_id, sum(o.amount_micros) AS micros FROM holds o
+      WHERE o.lane = p_lane AND o.account_id = ANY (v_ids) GROUP BY o.account_id) h ON h.account_id = f.id
+    CROSS JOIN LATERAL (VALUES
+      ('balance_equals_ledger', CASE WHEN f.balance_micros <> f.balance
+        THEN format('balance %s, ledger adds up to %s', f.balance_micros, f.balance) END),
+      ('held_equals_open_holds', CASE WHEN f.held_micros <> coalesce(h.micros, 0)
+        THEN format('held %s, open holds add up to %s', f.held_micros, coalesce(h.micros, 0)) END),
+      ('ledger_complete', CASE WHEN f.last_seq <> f.entries OR f.stored_hash <> f.last_hash
+        THEN format('last row %s, rows %s', f.last_seq, f.entries) END)) v (rule, detail)
+    WHERE v.detail IS NOT NULL
     UNION ALL
     SELECT r.account_id, 'ledger_has_account', 'there is no such account'
     FROM last_rows r WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.lane = p_lane AND a.id = r.account_id)
     UNION ALL
-    SELECT r.account_id, 'ledger_without_gaps', format('row %s is at position %s', r.seq, r.expected_seq)
-    FROM rows r WHERE r.seq <> r.expected_seq
-    UNION ALL
-    SELECT r.account_id, 'balance_after_correct',
-           format('row %s has the balance %s, rows up to it add up to %s', r.seq, r.balance_after_micros, r.expected_balance)
-    FROM rows r WHERE r.balance_after_micros <> r.expected_balance
-    UNION ALL
-    SELECT r.account_id, 'ledger_unchanged',
-           format('the hash of row %s does not match the row and the rows before it', r.seq)
-    FROM rows r WHERE r.hash <> r.expected_hash
-    UNION ALL
-    SELECT r.account_id, 'charge_matches_prices',
-           format('row %s has the amount %s, its usage at its prices costs %s', r.seq, r.amount_micros,
-             coalesce(r.expected_amount::text, 'nothing known'))
-    FROM rows r WHERE r.amount_micros IS DISTINCT FROM r.expected_amount
+    SELECT r.account_id, v.rule, v.detail FROM rows r CROSS JOIN LATERAL (VALUES
+      ('ledger_without_gaps', CASE WHEN r.seq <> r.expected_seq
+        THEN format('row %s is at position %s', r.seq, r.expected_seq) END),
+      ('balance_after_correct', CASE WHEN r.balance_after_micros <> r.expected_balance THEN format(
+        'row %s has the balance %s, rows up to it add up to %s', r.seq, r.balance_after_micros, r.expected_balance) END),
+      ('ledger_unchanged', CASE WHEN r.hash <> r.expected_hash
+        THEN format('the hash of row %s does not match the row and the rows before it', r.seq) END),
+      ('charge_matches_prices', CASE WHEN r.amount_micros IS DISTINCT FROM r.expected_amount THEN format(
+        'row %s has the amount %s, its usage at its prices costs %s', r.seq, r.amount_micros,
+        coalesce(r.expected_amount::text, 'nothing known')) END)) v (rule, detail)
+    WHERE v.detail IS NOT NULL
   )
   SELECT '', '', '', (SELECT count(*) FROM finished), (SELECT count(*) FROM rows),
          (SELECT count(*) FROM keys k JOIN finished f ON f.id = k.account_id WHERE k.lane = p_lane),
@@ -171,24 +158,9 @@ BEGIN
 END
 $$;
 
--- The sum of the open holds of each of these accounts. Accounts without holds are omitted.
-CREATE OR REPLACE FUNCTION held_by_accounts(p_lane smallint, p_account_id text[])
-  RETURNS TABLE (account_id text, held_micros numeric)
-  LANGUAGE plpgsql STABLE
-AS $$
-BEGIN
-  RETURN QUERY SELECT h.account_id, sum(h.amount_micros) FROM holds h
-    WHERE h.lane = p_lane AND h.account_id = ANY (p_account_id) GROUP BY h.account_id;
-END
-$$;
-
--- Compares the usage of one piece of a lane with its ledger: of p_limit entries, in the order of account and seq, after
--- entry p_seq of p_account_id. p_sum is the fingerprint of that account's usage up to there, p_stored that of its sums before
--- quarter p_quarter, which no longer change.
---
--- Returns one row per difference. The first row has an empty rule and the position of the next piece: no account at the
--- end of the lane. The usage of an account is read with its last entries, so both are from one snapshot. Archived entries and
--- their usage are not compared here: see audit_archived_usage. Locks the ledger before its snapshot is taken: see audit.
+-- Compares the usage of one piece of a lane with its ledger: of p_limit entries, in the order of account and seq, after entry
+-- p_seq of p_account_id. p_sum is the fingerprint of that account's usage up to there, p_stored that of its sums before quarter
+-- p_quarter, which no longer change. Returns rows as audit does. Archived entries are compared by audit_archived_usage.
 -- null: next_account_id, next_seq, next_sum
 CREATE OR REPLACE FUNCTION audit_usage(
   p_lane smallint, p_account_id text, p_seq bigint, p_sum numeric, p_stored numeric, p_quarter integer, p_limit integer,
@@ -196,14 +168,10 @@ CREATE OR REPLACE FUNCTION audit_usage(
 ) RETURNS TABLE (
     account_id text, rule text, detail text, next_account_id text, next_seq bigint, next_sum numeric
   )
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   -- Forces reads in the order of the primary keys, regardless of the statistics.
   SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
-DECLARE
-  -- Finding the sums that differ reads all entries of an account at once.
-  c_described constant bigint := 100000;
 BEGIN
   LOCK TABLE ledger IN ACCESS SHARE MODE;
   RETURN QUERY
@@ -241,8 +209,8 @@ BEGIN
   (SELECT d.account_id, 'usage_equals_ledger', coalesce(x.detail, 'the sums differ from the ledger'), NULL, NULL, NULL
    FROM different d
    LEFT JOIN accounts a ON a.lane = p_lane AND a.id = d.account_id
-   LEFT JOIN LATERAL (SELECT u AS detail FROM usage_differences(p_lane, d.account_id, 10) u
-     WHERE a.last_seq <= c_described) x ON true
+   -- Finding the sums that differ reads all entries of an account at once.
+   LEFT JOIN LATERAL (SELECT u AS detail FROM usage_differences(p_lane, d.account_id, 10) u WHERE a.last_seq <= 100000) x ON true
    -- The clock of the database may have been set back when the archived month ended, and while a piece was read entries may
    -- have been archived.
    WHERE NOT EXISTS (SELECT 1 FROM archived_heads(p_lane, d.account_id, d.account_id) h)
@@ -259,15 +227,16 @@ AS $$
 BEGIN
   RETURN QUERY
   WITH entries AS (
-    SELECT e.quarter, e.key_id, e.model, e.user_id, e.price_version, e.price_tier, e.price_list_version, e.upstream, sum(e.requests) AS requests,
-           sum(e.input + e.cached_input + e.cache_write + e.output + e.reasoning + e.images + e.image_tokens
-             + e.cache_write_1h) AS units,
-           sum(e.cost_micros) AS cost_micros,
-           sum(e.upstream_cost_micros) AS upstream_cost_micros, sum(e.uncosted_micros) AS uncosted_micros
+    SELECT (e.usage).quarter, (e.usage).key_id, (e.usage).model, (e.usage).user_id, (e.usage).price_version,
+           (e.usage).price_tier, (e.usage).price_list_version, (e.usage).upstream, sum((e.usage).requests) AS requests,
+           sum((e.usage).input + (e.usage).cached_input + (e.usage).cache_write + (e.usage).output + (e.usage).reasoning
+             + (e.usage).images + (e.usage).image_tokens + (e.usage).cache_write_1h) AS units,
+           sum((e.usage).cost_micros) AS cost_micros,
+           sum((e.usage).upstream_cost_micros) AS upstream_cost_micros, sum((e.usage).uncosted_micros) AS uncosted_micros
     FROM usage_of_entries(p_lane, p_account_id, 0, (SELECT a.last_seq FROM accounts a
       WHERE a.lane = p_lane AND a.id = p_account_id)) e
-    WHERE e.account_id = p_account_id AND e.requests > 0
-    GROUP BY e.quarter, e.key_id, e.model, e.user_id, e.price_version, e.price_tier, e.price_list_version, e.upstream
+    WHERE e.account_id = p_account_id AND (e.usage).requests > 0
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
   ), stored AS (
     SELECT u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream, u.requests,
            u.input + u.cached_input + u.cache_write + u.output + u.reasoning + u.images + u.image_tokens
@@ -295,9 +264,7 @@ CREATE OR REPLACE FUNCTION usage_total(p_lane smallint, p_account_id text, p_fro
   SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 BEGIN
-  RETURN (SELECT coalesce(sum(usage_fingerprint(q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier,
-      q.price_list_version, q.upstream, q.requests, q.input, q.cached_input, q.cache_write, q.output, q.reasoning, q.images,
-      q.image_tokens, q.cost_micros, q.cache_write_1h, q.upstream_cost_micros, q.uncosted_micros)), 0)
+  RETURN (SELECT coalesce(sum(usage_fingerprint(q)), 0)
     FROM usage_quarters q WHERE q.lane = p_lane AND q.account_id = p_account_id AND q.quarter >= p_from);
 END
 $$;
@@ -319,30 +286,19 @@ BEGIN
 END
 $$;
 
--- Compares the usage of the archived entries of a lane with what it was when they were archived: at most p_limit sums, in the
--- order of the primary key, after p_position. p_sum is the fingerprint of the account of that position up to there.
---
--- Returns one row per difference. The first row has an empty rule, and the position of the next piece: none at the end of the
--- lane, and none where no entry is archived. Positions are JSON; empty for the start.
+-- Compares the usage of the archived entries of a lane with what it was when they were archived: at most p_limit sums, after
+-- p_position (a sum as JSON; empty for the start). p_sum is the fingerprint of its account up to there. Returns rows as audit
+-- does.
 -- null: next, next_sum
 CREATE OR REPLACE FUNCTION audit_archived_usage(
   p_lane smallint, p_position text, p_sum numeric, p_limit integer, p_max_findings integer
 ) RETURNS TABLE (account_id text, rule text, detail text, next text, next_sum numeric)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 DECLARE
-  v_position constant json := nullif(p_position, '');
-  v_account_id constant text := coalesce(v_position ->> 0, '');
-  v_quarter constant integer := coalesce((v_position ->> 1)::integer, -1);
-  v_key_id constant text := coalesce(v_position ->> 2, '');
-  v_model constant text := coalesce(v_position ->> 3, '');
-  v_user_id constant text := coalesce(v_position ->> 4, '');
-  v_price_version constant integer := coalesce((v_position ->> 5)::integer, 0);
-  v_price_tier constant integer := coalesce((v_position ->> 6)::integer, 0);
-  v_price_list_version constant integer := coalesce((v_position ->> 7)::integer, 0);
-  v_upstream constant text := coalesce(v_position ->> 8, '');
+  v_account_id constant text := coalesce(nullif(p_position, '')::json ->> 'account_id', '');
+  v_after constant usage_place := usage_place_of(p_position, -1);
 BEGIN
   IF NOT EXISTS (SELECT 1 FROM ledger_archives a WHERE a.removed_at IS NOT NULL) THEN
     RETURN QUERY SELECT '', '', '', NULL::text, NULL::numeric;
@@ -350,29 +306,27 @@ BEGIN
   END IF;
   RETURN QUERY
   WITH piece AS MATERIALIZED (
-    SELECT u.*, row_number() OVER () AS number FROM (
-      SELECT * FROM usage_quarters q
+    SELECT u.sum, row_number() OVER () AS number FROM (
+      SELECT q AS sum FROM usage_quarters q
       WHERE q.lane = p_lane AND (q.account_id, q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream)
-        > (v_account_id, v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version, v_upstream)
-      ORDER BY q.account_id, q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream LIMIT p_limit
+        > (v_account_id, v_after.quarter, v_after.key_id, v_after.model, v_after.user_id, v_after.price_version, v_after.price_tier,
+            v_after.price_list_version, v_after.upstream)
+      ORDER BY q.account_id, q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream
+      LIMIT p_limit
     ) u
   ), unfinished AS MATERIALIZED (
-    SELECT l.* FROM piece l WHERE l.number = p_limit
+    SELECT (l.sum).account_id, l.sum FROM piece l WHERE l.number = p_limit
   ), heads AS MATERIALIZED (
     SELECT h.* FROM archived_heads(p_lane, v_account_id, (SELECT n.account_id FROM unfinished n)) h
   ), sums AS MATERIALIZED (
     SELECT h.account_id, h.usage_fingerprint AS expected,
-           CASE h.account_id WHEN v_account_id THEN p_sum ELSE 0 END + coalesce(sum(
-             usage_fingerprint(p.quarter, p.key_id, p.model, p.user_id, p.price_version, p.price_tier, p.price_list_version, p.upstream, p.requests, p.input, p.cached_input,
-               p.cache_write, p.output, p.reasoning, p.images, p.image_tokens, p.cost_micros, p.cache_write_1h, p.upstream_cost_micros, p.uncosted_micros)), 0) AS fingerprint
+           CASE h.account_id WHEN v_account_id THEN p_sum ELSE 0 END + coalesce(sum(usage_fingerprint(p.sum)), 0) AS fingerprint
     FROM heads h
-    LEFT JOIN piece p ON p.account_id = h.account_id AND p.quarter < h.end_quarter
+    LEFT JOIN piece p ON (p.sum).account_id = h.account_id AND (p.sum).quarter < h.end_quarter
     GROUP BY h.account_id, h.usage_fingerprint
   )
-  SELECT '', '', '', (
-           SELECT json_build_array(n.account_id, n.quarter, n.key_id, n.model, n.user_id, n.price_version, n.price_tier, n.price_list_version, n.upstream)::text
-           FROM unfinished n
-         ), coalesce((SELECT s.fingerprint FROM sums s JOIN unfinished n ON n.account_id = s.account_id), 0)
+  SELECT '', '', '', (SELECT to_json(n.sum)::text FROM unfinished n),
+         coalesce((SELECT s.fingerprint FROM sums s JOIN unfinished n ON n.account_id = s.account_id), 0)
   UNION ALL
   (SELECT s.account_id, 'usage_equals_ledger', 'the usage of the archived entries changed since they were archived', NULL,
           NULL
@@ -383,44 +337,31 @@ BEGIN
 END
 $$;
 
--- The fingerprint of at most p_limit sums of the usage of an account that is not archived, before quarter p_end, after
--- p_position in the order of the primary key, and the position of the last one; NULL at the end. Positions are JSON;
--- empty for the start.
+-- The fingerprint of at most p_limit sums of the usage of an account that is not archived, before quarter p_end, after p_position
+-- (a sum as JSON; empty for the start), and the position of the last one; NULL at the end.
 -- null: next
 CREATE OR REPLACE FUNCTION stored_usage(
   p_lane smallint, p_account_id text, p_end integer, p_position text, p_limit integer
 ) RETURNS TABLE (fingerprint numeric, next text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 DECLARE
-  v_position constant json := nullif(p_position, '');
-  v_quarter constant integer := coalesce((v_position ->> 0)::integer,
-    (SELECT h.end_quarter FROM archived_heads(p_lane, p_account_id, p_account_id) h), -1);
-  v_key_id constant text := coalesce(v_position ->> 1, '');
-  v_model constant text := coalesce(v_position ->> 2, '');
-  v_user_id constant text := coalesce(v_position ->> 3, '');
-  v_price_version constant integer := coalesce((v_position ->> 4)::integer, 0);
-  v_price_tier constant integer := coalesce((v_position ->> 5)::integer, 0);
-  v_price_list_version constant integer := coalesce((v_position ->> 6)::integer, 0);
-  v_upstream constant text := coalesce(v_position ->> 7, '');
+  v_after constant usage_place := usage_place_of(p_position,
+    coalesce((SELECT h.end_quarter FROM archived_heads(p_lane, p_account_id, p_account_id) h), -1));
 BEGIN
   RETURN QUERY
   WITH piece AS MATERIALIZED (
-    SELECT u.*, row_number() OVER () AS number FROM (
-      SELECT * FROM usage_quarters q
+    SELECT u.sum, row_number() OVER () AS number FROM (
+      SELECT q AS sum FROM usage_quarters q
       WHERE q.lane = p_lane AND q.account_id = p_account_id AND q.quarter < p_end
         AND (q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream)
-          > (v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version, v_upstream)
+          > (v_after.quarter, v_after.key_id, v_after.model, v_after.user_id, v_after.price_version, v_after.price_tier,
+            v_after.price_list_version, v_after.upstream)
       ORDER BY q.quarter, q.key_id, q.model, q.user_id, q.price_version, q.price_tier, q.price_list_version, q.upstream LIMIT p_limit
     ) u
   )
-  SELECT coalesce(sum(usage_fingerprint(p.quarter, p.key_id, p.model, p.user_id, p.price_version, p.price_tier, p.price_list_version,
-           p.upstream, p.requests, p.input, p.cached_input, p.cache_write, p.output, p.reasoning, p.images, p.image_tokens, p.cost_micros,
-           p.cache_write_1h, p.upstream_cost_micros, p.uncosted_micros)), 0),
-         (SELECT json_build_array(l.quarter, l.key_id, l.model, l.user_id, l.price_version, l.price_tier, l.price_list_version, l.upstream)::text FROM piece l
-          WHERE l.number = p_limit)
+  SELECT coalesce(sum(usage_fingerprint(p.sum)), 0), (SELECT to_json(l.sum)::text FROM piece l WHERE l.number = p_limit)
   FROM piece p;
 END
 $$;
@@ -428,30 +369,25 @@ $$;
 -- The usage of ledger entries, as add_usage counts it: of p_limit entries of a lane after entry p_seq of p_account_id.
 -- A user without a sum of its own counts for "(other)". See usage_fingerprint.
 CREATE OR REPLACE FUNCTION usage_of_entries(p_lane smallint, p_account_id text, p_seq bigint, p_limit bigint)
-  RETURNS TABLE (account_id text, seq bigint, quarter integer, key_id text, model text, user_id text,
-    price_version integer, requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint,
-    reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint, cache_write_1h bigint, price_tier integer,
-    price_list_version integer, upstream text, upstream_cost_micros bigint, uncosted_micros bigint, fingerprint numeric)
+  RETURNS TABLE (account_id text, seq bigint, usage usage_quarters, fingerprint numeric)
   LANGUAGE plpgsql STABLE
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 BEGIN
   RETURN QUERY
-  SELECT u.*, CASE u.requests WHEN 0 THEN 0 ELSE usage_fingerprint(u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier,
-           u.price_list_version, u.upstream, u.requests, u.input, u.cached_input, u.cache_write, u.output, u.reasoning, u.images,
-           u.image_tokens, u.cost_micros, u.cache_write_1h, u.upstream_cost_micros, u.uncosted_micros) END
+  SELECT u.account_id, u.seq, u.usage, CASE (u.usage).requests WHEN 0 THEN 0 ELSE usage_fingerprint(u.usage) END
   FROM (
-    SELECT l.account_id, l.seq, l.quarter, l.key_id, l.model,
+    SELECT l.account_id, l.seq, ROW(l.lane, l.account_id, l.quarter, l.key_id, l.model,
            CASE WHEN l.user_id = '' OR EXISTS (SELECT 1 FROM usage_quarters u WHERE u.lane = p_lane
              AND u.account_id = l.account_id AND u.quarter = l.quarter AND u.key_id = l.key_id AND u.model = l.model
              AND u.user_id = l.user_id AND u.price_version = l.price_version
              AND u.price_tier = l.price_tier AND u.price_list_version = l.price_list_version
-             AND u.upstream = l.upstream) THEN l.user_id ELSE '(other)' END AS user_id,
-           l.price_version, (l.kind = 'generation')::integer::bigint AS requests, l.input::bigint, l.cached_input::bigint,
-           l.cache_write::bigint, l.output::bigint, l.reasoning::bigint, l.images::bigint, l.image_tokens::bigint,
-           CASE l.kind WHEN 'generation' THEN -l.amount_micros ELSE 0 END AS cost_micros, l.cache_write_1h::bigint, l.price_tier,
-           l.price_list_version, l.upstream, coalesce(l.upstream_cost_micros, 0) AS upstream_cost_micros,
-           CASE WHEN l.kind = 'generation' AND l.upstream_cost_micros IS NULL THEN -l.amount_micros ELSE 0 END AS uncosted_micros
+             AND u.upstream = l.upstream) THEN l.user_id ELSE '(other)' END,
+           l.price_version, (l.kind = 'generation')::integer, l.input, l.cached_input, l.cache_write, l.output, l.reasoning,
+           l.images, l.image_tokens, CASE l.kind WHEN 'generation' THEN -l.amount_micros ELSE 0 END, l.cache_write_1h,
+           l.price_tier, l.price_list_version, l.upstream, coalesce(l.upstream_cost_micros, 0),
+           CASE WHEN l.kind = 'generation' AND l.upstream_cost_micros IS NULL THEN -l.amount_micros ELSE 0 END
+           )::usage_quarters AS usage
     FROM (
       SELECT e.*, floor(extract(epoch FROM e.created_at) / 900)::integer AS quarter FROM ledger e
       WHERE e.lane = p_lane AND (e.account_id, e.seq) > (p_account_id, p_seq)
@@ -463,38 +399,29 @@ BEGIN
 END
 $$;
 
--- A number for a part of the usage. The numbers of the parts of a sum add up to the number of the sum, and sums that differ
--- in any field have different numbers, except by chance. So totals that were read in any order can be compared.
--- In SQL, so that PostgreSQL inlines it.
-CREATE OR REPLACE FUNCTION usage_fingerprint(
-  p_quarter integer, p_key_id text, p_model text, p_user_id text, p_price_version integer, p_price_tier integer,
-  p_price_list_version integer, p_upstream text, p_requests bigint, p_input bigint, p_cached_input bigint, p_cache_write bigint,
-  p_output bigint, p_reasoning bigint, p_images bigint, p_image_tokens bigint, p_cost_micros bigint, p_cache_write_1h bigint,
-  p_upstream_cost_micros bigint, p_uncosted_micros bigint
-) RETURNS numeric
+-- A number for a part of the usage. The numbers of the parts of a sum add up to that of the sum, and sums that differ have
+-- different numbers, except by chance, so totals that were read in any order can be compared. In SQL, so that PostgreSQL inlines
+-- it.
+CREATE OR REPLACE FUNCTION usage_fingerprint(p_sum usage_quarters) RETURNS numeric
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN (hashtextextended(concat_ws(':', p_quarter, p_price_version, p_price_tier, p_price_list_version, octet_length(p_key_id), p_key_id,
-      octet_length(p_model), p_model, octet_length(p_user_id), p_user_id, p_upstream), 0) & 2147483647)::numeric
-    * (p_requests + p_input * 1000003::numeric + p_cached_input * 2000003::numeric + p_cache_write * 3000017::numeric
-      + p_output * 4000037::numeric + p_reasoning * 5000011::numeric + p_images * 6000011::numeric
-      + p_image_tokens * 7000003::numeric + p_cost_micros * 8000009::numeric + p_cache_write_1h * 9000011::numeric
-      + p_upstream_cost_micros * 10000019::numeric + p_uncosted_micros * 11000027::numeric);
+  RETURN (hashtextextended(concat_ws(':', p_sum.quarter, p_sum.price_version, p_sum.price_tier, p_sum.price_list_version,
+      octet_length(p_sum.key_id), p_sum.key_id, octet_length(p_sum.model), p_sum.model, octet_length(p_sum.user_id), p_sum.user_id,
+      p_sum.upstream), 0) & 2147483647)::numeric
+    * (p_sum.requests + p_sum.input * 1000003::numeric + p_sum.cached_input * 2000003::numeric
+      + p_sum.cache_write * 3000017::numeric + p_sum.output * 4000037::numeric + p_sum.reasoning * 5000011::numeric
+      + p_sum.images * 6000011::numeric + p_sum.image_tokens * 7000003::numeric + p_sum.cost_micros * 8000009::numeric
+      + p_sum.cache_write_1h * 9000011::numeric + p_sum.upstream_cost_micros * 10000019::numeric
+      + p_sum.uncosted_micros * 11000027::numeric);
 
--- Compares the grants of a lane with the balances and the ledger: those of at most p_limit accounts after p_account_id. The ledger of
--- accounts with archived entries does not tell what is left.
---
--- Returns one row per difference. The first row has an empty rule and the account after which the next piece starts: none at the end of the
--- lane. Locks the ledger before its snapshot is taken: see audit.
+-- Compares the grants of a lane with the balances and, without archived entries, with the ledger: those of at most p_limit
+-- accounts after p_account_id. Returns rows as audit does, with the account after which the next piece starts.
 -- null: next_account_id
 CREATE OR REPLACE FUNCTION audit_grants(p_lane smallint, p_account_id text, p_limit integer, p_max_findings integer)
   RETURNS TABLE (account_id text, rule text, detail text, next_account_id text)
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
   SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
-BEGIN
   LOCK TABLE ledger IN ACCESS SHARE MODE;
-  RETURN QUERY
   WITH ids AS MATERIALIZED (
     SELECT a.id, a.balance_micros, a.grants_expire_at FROM accounts a
     WHERE a.lane = p_lane AND a.id > p_account_id ORDER BY a.id LIMIT p_limit
@@ -516,11 +443,10 @@ BEGIN
   SELECT '', '', '', (SELECT max(i.id) FROM ids i HAVING count(*) = p_limit)
   UNION ALL
   (SELECT f.account_id, f.rule, f.detail, NULL FROM findings f LIMIT p_max_findings);
-END
 $$;
 
--- Computes the grants of an account again from its ledger, and compares them. Returns one row per difference. What a charge took from a
--- grant an hour after its expiry is a difference too: no call runs for so long.
+-- Computes the grants of an account again from its ledger, and compares them. Returns one row per difference. What a charge took
+-- from a grant an hour after its expiry is a difference too: no call runs for so long.
 CREATE OR REPLACE FUNCTION replay_grants(p_lane smallint, p_account_id text) RETURNS TABLE (rule text, detail text)
   LANGUAGE plpgsql STABLE
 AS $$
@@ -597,18 +523,13 @@ END
 $$;
 
 -- Compares the counters of limits of a lane with the ledger and with the open holds: those of at most p_limit accounts after
--- p_account_id. Windows of an hour and longer are compared with the usage, which the audit compares with the ledger and which keeps
--- the sums of archived months; windows of a minute, those that are not counted from their start or in which the key was on another plan,
--- and those of users with the entries.
--- Where these are archived, users are compared with the usage if it names all of them, and the others are not compared.
---
--- Returns one row per difference. The first row has an empty rule and the account after which the next piece starts: none at the end of the
--- lane. Locks the ledger before its snapshot is taken: see audit.
+-- p_account_id. Windows of an hour and longer are compared with the usage; windows of a minute, those that are not counted from
+-- their start or in which the key was on another plan, and those of users with the entries. Where these are archived, users are
+-- compared with the usage if it names all of them, and the others are not compared. Returns rows as audit does.
 -- null: next_account_id
 CREATE OR REPLACE FUNCTION audit_limits(p_lane smallint, p_account_id text, p_limit integer, p_max_findings integer)
   RETURNS TABLE (account_id text, rule text, detail text, next_account_id text)
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 BEGIN
@@ -699,34 +620,26 @@ BEGIN
 END
 $$;
 
--- Recomputes the hashes of all price versions, those of accounts included. Returns one row per version that was changed, that follows a
--- gap, or that is not the last one although its account says so.
-CREATE OR REPLACE FUNCTION audit_prices(p_max_findings integer)
-  RETURNS TABLE (account_id text, rule text, detail text)
+-- Recomputes the hashes of all price versions, those of accounts included. Returns one row per version that was changed, that
+-- follows a gap, or that is not the last one although its account says so.
+CREATE OR REPLACE FUNCTION audit_prices(p_max_findings integer) RETURNS TABLE (account_id text, rule text, detail text)
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 BEGIN
   RETURN QUERY
-  SELECT '', 'prices_unchanged',
-         format('the hash of price version %s of model "%s" does not match the version and the versions before it',
-           c.version, c.model)
+  SELECT c.account_id, 'prices_unchanged', format('the hash of %s does not match the version and the versions before it', c.name)
   FROM (
-    SELECT v.model, v.version, v.hash, row_number() OVER chain AS expected_version,
+    SELECT '' AS account_id, v.model, v.version, format('price version %s of model "%s"', v.version, v.model) AS name, v.hash,
+           row_number() OVER chain AS expected_version,
            price_hash(lag(v.hash, 1, '\x'::bytea) OVER chain, ROW(v.*)::price_versions) AS expected_hash
     FROM price_versions v WINDOW chain AS (PARTITION BY v.model ORDER BY v.version)
-  ) c
-  WHERE c.hash <> c.expected_hash OR c.version <> c.expected_version
-  ORDER BY c.model, c.version LIMIT p_max_findings;
-  RETURN QUERY
-  SELECT c.account_id, 'prices_unchanged',
-         format('the hash of version %s of the prices of the account does not match the version and the versions before it', c.version)
-  FROM (
-    SELECT v.account_id, v.version, v.hash, row_number() OVER chain AS expected_version,
-           account_price_hash(lag(v.hash, 1, '\x'::bytea) OVER chain, ROW(v.*)::account_prices) AS expected_hash
+    UNION ALL
+    SELECT v.account_id, '', v.version, format('version %s of the prices of the account', v.version), v.hash, row_number() OVER chain,
+           account_price_hash(lag(v.hash, 1, '\x'::bytea) OVER chain, ROW(v.*)::account_prices)
     FROM account_prices v WINDOW chain AS (PARTITION BY v.account_id ORDER BY v.version)
   ) c
   WHERE c.hash <> c.expected_hash OR c.version <> c.expected_version
-  ORDER BY c.account_id, c.version LIMIT p_max_findings;
+  ORDER BY c.account_id, c.model, c.version LIMIT p_max_findings;
   RETURN QUERY
   SELECT a.id, 'prices_unchanged', format('the account has price version %s, the last one is %s', a.price_list_version, v.last)
   FROM accounts a
@@ -738,17 +651,15 @@ BEGIN
 END
 $$;
 
--- Recomputes one piece of the operator log: at most p_limit events in the order of lane and seq, after event p_seq of
--- p_lane, whose hash is p_hash. Returns one row per difference. The first row has an empty rule, the number of events, and
--- the position of the next piece: no lane at the end, where the last events are compared with the ends of the chains.
+-- Recomputes one piece of the operator log: at most p_limit events after event p_seq of p_lane, whose hash is p_hash. Returns
+-- rows as audit does; at the end, the last events are compared with the ends of the chains.
 -- null: next_lane, next_seq, next_hash
 CREATE OR REPLACE FUNCTION audit_operator_events(
   p_lane smallint, p_seq bigint, p_hash bytea, p_limit integer, p_max_findings integer
 ) RETURNS TABLE (
     account_id text, rule text, detail text, events bigint, next_lane smallint, next_seq bigint, next_hash bytea
   )
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 BEGIN

@@ -2,19 +2,15 @@
 
 -- The number of the newest table migration, the release that migrated last, and the oldest release whose servers work
 -- with this schema.
-CREATE OR REPLACE FUNCTION schema_version()
-  RETURNS TABLE (version integer, release text, oldest_release text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+CREATE OR REPLACE FUNCTION schema_version() RETURNS TABLE (version integer, release text, oldest_release text)
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT (SELECT max(m.version) FROM migrations m), r.release, r.oldest_release
-    FROM releases r ORDER BY r.applied_at DESC LIMIT 1;
-END
+  SELECT (SELECT max(m.version) FROM migrations m), r.release, r.oldest_release
+    FROM releases r ORDER BY r.applied_at DESC LIMIT 1
 $$;
 
--- Fails if the database accepts no writes, and returns its clock. A full disk refuses only writes that need space, so a probe adds a
--- page. A row of the last second, which any process of any server may have written, counts as well. Rows are counted instead of bytes,
--- because Citus keeps them in another table.
+-- Fails if the database accepts no writes, and returns its clock. A full disk refuses only writes that need space, so a probe
+-- adds a page. A row of the last second counts as well. Rows are counted, because Citus keeps the bytes in another table.
 CREATE OR REPLACE FUNCTION probe_writes() RETURNS TABLE (clock timestamptz)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -46,9 +42,9 @@ BEGIN
 END
 $$;
 
--- A heartbeat: registers the server and returns the database's clock. Removes servers without a heartbeat for 20 s,
--- unless the heartbeats of this server had a gap within that time: the cause may have delayed those of the others too.
--- p_cells are the names of the cells that the server would use; NULL leaves them unchanged.
+-- Registers the server and returns the database's clock. Removes servers without a heartbeat for 20 s, unless those of this
+-- server had a gap too: the cause may have delayed all. p_cells are the names of the cells that it would use; NULL leaves them
+-- unchanged.
 CREATE OR REPLACE FUNCTION heartbeat(p_server_id text, p_cells text DEFAULT NULL) RETURNS TABLE (clock timestamptz)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -72,51 +68,31 @@ BEGIN
 END
 $$;
 
--- Removes a server that stops. Its remaining holds are then abandoned.
-CREATE OR REPLACE FUNCTION remove_server(p_server_id text) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+-- Removes a server that stops, whose remaining holds are then abandoned; all servers for one that has the database alone (NULL).
+-- null: p_server_id
+CREATE OR REPLACE FUNCTION remove_servers(p_server_id text) RETURNS void
+  LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  DELETE FROM servers s WHERE s.id = p_server_id;
-END
-$$;
-
--- Removes all servers. For a server with exclusive use of the database.
-CREATE OR REPLACE FUNCTION remove_servers() RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
-AS $$
-BEGIN
-  DELETE FROM servers;
-END
+  DELETE FROM servers s WHERE p_server_id IS NULL OR s.id = p_server_id
 $$;
 
 -- How many servers run, and what their generations hold.
 CREATE OR REPLACE FUNCTION service_figures() RETURNS TABLE (servers bigint, generations bigint, held_micros bigint)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-DECLARE
-  v_now constant timestamptz := clock_timestamp();
-BEGIN
-  RETURN QUERY
-  SELECT (SELECT count(*) FROM servers s WHERE s.seen_at > v_now - interval '20 seconds'),
+  SELECT (SELECT count(*) FROM servers s WHERE s.seen_at > statement_timestamp() - interval '20 seconds'),
          count(*), coalesce(sum(h.amount_micros), 0)::bigint
-  FROM holds h WHERE h.expires_at > v_now
-    AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = h.lane AND NOT l.is_owned);
-END
+  FROM holds h WHERE h.expires_at > statement_timestamp()
+    AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = h.lane AND NOT l.is_owned)
 $$;
 
 -- The number and the sum of the open holds of all servers, and the number of expired holds.
 CREATE OR REPLACE FUNCTION hold_figures() RETURNS TABLE (holds bigint, held_micros bigint, expired bigint)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-DECLARE
-  v_now timestamptz := clock_timestamp();
-BEGIN
-  RETURN QUERY
   SELECT count(*) FILTER (WHERE NOT h.is_expired),
          coalesce(sum(h.amount_micros) FILTER (WHERE NOT h.is_expired), 0)::bigint,
          count(*) FILTER (WHERE h.is_expired)
-  FROM (SELECT amount_micros, expires_at <= v_now AS is_expired FROM holds i
-        WHERE NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = i.lane AND NOT l.is_owned)) h;
-END
+  FROM (SELECT i.amount_micros, i.expires_at <= statement_timestamp() AS is_expired FROM holds i
+        WHERE NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = i.lane AND NOT l.is_owned)) h
 $$;

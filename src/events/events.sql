@@ -51,15 +51,14 @@ BEGIN
 END
 $$;
 
--- The events of an account: oldest first after the number p_position, or newest first before it; NULL for all. Those of the types, which
--- are separated by commas, or all. The plans are made once, possibly while the table is empty; only index look-ups in the order of the
--- list are fast at every size, so each order has a query of its own.
+-- The events of an account, of some types (separated by commas) or all: oldest first after p_position, or newest first before it;
+-- NULL for all. Plans are made once, possibly while the table is empty: each order has a query that an index answers at every
+-- size.
 -- null: p_position
 CREATE OR REPLACE FUNCTION list_events(
   p_lane smallint, p_account_id text, p_types text, p_position bigint, p_is_newest_first boolean, p_limit integer
 ) RETURNS SETOF event_view
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 DECLARE
@@ -92,13 +91,12 @@ BEGIN
 END
 $$;
 
--- The number of the last event that a reader knows. p_after is its id: empty for none, 'now' for all events until now. p_at is the
--- time in the id, and p_days for how long events are kept.
+-- The number of the last event that a reader knows. p_after is its id: empty for none, 'now' for all events until now. p_at is
+-- the time in the id, and p_days for how long events are kept.
 -- null: p_at
 CREATE OR REPLACE FUNCTION event_position(p_lane smallint, p_account_id text, p_after text, p_at timestamptz, p_days integer)
   RETURNS bigint
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
@@ -121,8 +119,7 @@ $$;
 -- The events of all accounts before the event at the given place, newest first; an empty p_before_id for the last events.
 CREATE OR REPLACE FUNCTION list_all_events(p_types text, p_before_micros bigint, p_before_id text, p_limit integer)
   RETURNS SETOF event_view
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 DECLARE
@@ -153,12 +150,9 @@ CREATE OR REPLACE FUNCTION watched_accounts(
   p_lanes smallint[], p_account_ids text[], p_seqs bigint[], p_key_ids text[]
 )
   RETURNS TABLE (n bigint, seq bigint, ended text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
-DECLARE
-  v_now constant timestamptz := clock_timestamp();
 BEGIN
   RETURN QUERY
   SELECT w.n, e.seq, CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked_api_key' WHEN k.has_ended THEN 'expired_api_key'
@@ -166,7 +160,7 @@ BEGIN
   FROM unnest(p_lanes, p_account_ids, p_seqs, p_key_ids) WITH ORDINALITY AS w (lane, account_id, seq, key_id, n)
   LEFT JOIN LATERAL (SELECT i.seq FROM event_ends i
     WHERE i.lane = w.lane AND i.account_id = w.account_id AND i.seq > w.seq LIMIT 1) e ON true
-  LEFT JOIN LATERAL (SELECT i.revoked_at, i.scopes & 2 <> 0 AS may_read, coalesce(i.expires_at <= v_now, false) AS has_ended
+  LEFT JOIN LATERAL (SELECT i.revoked_at, i.scopes & 2 <> 0 AS may_read, coalesce(i.expires_at <= clock_timestamp(), false) AS has_ended
       FROM keys i WHERE i.lane = w.lane AND i.id = w.key_id LIMIT 1) k ON true
   WHERE e.seq IS NOT NULL OR k.revoked_at IS NOT NULL OR k.has_ended OR NOT k.may_read;
 END
@@ -175,8 +169,7 @@ $$;
 -- Writes the event balance.depleted after a call was refused that needs more than the balance, at most once per hour. Returns the
 -- seconds until the next one can be written.
 CREATE OR REPLACE FUNCTION report_depleted(p_lane smallint, p_account_id text, p_required_micros bigint) RETURNS integer
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE

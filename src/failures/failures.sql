@@ -1,12 +1,11 @@
 -- Failed calls: their list and their counts.
 
--- Stores failed calls, at most p_max of each account and minute over all servers; the row of the minute counts the others. Returns how many
--- of the given calls were not stored. Rows of minutes are locked in the order of the primary key, so batches of several servers never
+-- Stores failed calls, at most p_max of each account and minute over all servers; the row of the minute counts the others.
+-- Returns how many were not stored. Minutes are locked in the order of the primary key, so batches of several servers never
 -- deadlock.
 CREATE OR REPLACE FUNCTION record_failures(p_minutes failure_minute[], p_calls failure_item[], p_max integer)
   RETURNS TABLE (refused bigint)
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
@@ -41,75 +40,62 @@ BEGIN
 END
 $$;
 
--- The failed calls of an account with ids from p_first until before p_end that match the filters, newest first, and the minutes of which more
--- than p_max calls failed. An empty filter matches all.
+-- The failed calls of an account with ids from p_first until before p_end that match the filters, newest first, and the minutes
+-- of which more than p_max calls failed. An empty filter matches all.
 CREATE OR REPLACE FUNCTION list_failures(
   p_lane smallint, p_account_id text, p_key_id text, p_model text, p_code text, p_first text, p_end text, p_max integer, p_limit integer
 ) RETURNS SETOF failure_view
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
-BEGIN
-  RETURN QUERY SELECT f.id, f.created_at, f.key_id, f.method, f.model, f.upstream, f.status, f.code, f.message, f.latency_ms, f.request_id,
+  SELECT f.id, f.created_at, f.key_id, f.method, f.model, f.upstream, f.status, f.code, f.message, f.latency_ms, f.request_id,
       f.omitted + greatest(0, coalesce(f.received, 0) - p_max)
     FROM failures f
     WHERE f.lane = p_lane AND f.account_id = p_account_id AND f.id >= p_first AND f.id < p_end
       AND CASE WHEN f.received IS NULL
         THEN p_key_id IN ('', f.key_id) AND p_model IN ('', f.model) AND p_code IN ('', f.code)
         ELSE f.omitted > 0 OR f.received > p_max END
-    ORDER BY f.id DESC LIMIT p_limit;
-END
+    ORDER BY f.id DESC LIMIT p_limit
 $$;
 
 -- The id of the row that is p_rows rows before p_end; NULL if there are fewer. Lists with filters read so many rows at once.
 -- null: failures_piece
 CREATE OR REPLACE FUNCTION failures_piece(p_lane smallint, p_account_id text, p_first text, p_end text, p_rows integer) RETURNS text
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
-BEGIN
-  RETURN (SELECT f.id FROM failures f
+  SELECT f.id FROM failures f
     WHERE f.lane = p_lane AND f.account_id = p_account_id AND f.id >= p_first AND f.id < p_end
-    ORDER BY f.id DESC OFFSET p_rows - 1 LIMIT 1);
-END
+    ORDER BY f.id DESC OFFSET p_rows - 1 LIMIT 1
 $$;
 
--- How many failed calls of an account, with ids from p_first until before p_end, ended with each error in each period; p_starts are their
--- starts, the first of which is not after p_first. The rows of minutes count the calls that are not stored: these have the code ''. An
--- empty filter matches all.
+-- How many failed calls of an account, with ids from p_first until before p_end, ended with each error in each period; p_starts
+-- are the starts, the first not after p_first. Calls that are not stored have the code ''. An empty filter matches all.
 CREATE OR REPLACE FUNCTION count_failures(
   p_lane smallint, p_account_id text, p_key_id text, p_model text, p_first text, p_end text, p_max integer, p_starts timestamptz[]
 ) RETURNS TABLE (period integer, code text, calls bigint)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
-BEGIN
-  RETURN QUERY SELECT width_bucket(f.created_at, p_starts) - 1, f.code,
+  SELECT width_bucket(f.created_at, p_starts) - 1, f.code,
       sum(CASE WHEN f.received IS NULL THEN 1 ELSE f.omitted + greatest(0, f.received - p_max) END)::bigint
     FROM failures f
     WHERE f.lane = p_lane AND f.account_id = p_account_id AND f.id >= p_first AND f.id < p_end
       AND CASE WHEN f.received IS NULL
         THEN p_key_id IN ('', f.key_id) AND p_model IN ('', f.model)
         ELSE f.omitted > 0 OR f.received > p_max END
-    GROUP BY 1, 2 ORDER BY 1, 2;
-END
+    GROUP BY 1, 2 ORDER BY 1, 2
 $$;
 
 -- Deletes failed calls that are older than p_days, at most p_limit. Returns their number.
 CREATE OR REPLACE FUNCTION sweep_failures(p_days integer, p_limit integer) RETURNS integer
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-DECLARE
-  v_before constant timestamptz := clock_timestamp() - make_interval(days => p_days);
-  v_deleted integer;
-BEGIN
-  DELETE FROM failures f USING (
-    SELECT o.lane, o.account_id, o.id FROM failures o WHERE o.created_at < v_before ORDER BY o.created_at LIMIT p_limit
-  ) old WHERE f.lane = old.lane AND f.account_id = old.account_id AND f.id = old.id;
-  GET DIAGNOSTICS v_deleted = ROW_COUNT;
-  RETURN v_deleted;
-END
+  WITH deleted AS (
+    DELETE FROM failures f USING (
+      SELECT o.lane, o.account_id, o.id FROM failures o
+      WHERE o.created_at < statement_timestamp() - make_interval(days => p_days) ORDER BY o.created_at LIMIT p_limit
+    ) old WHERE f.lane = old.lane AND f.account_id = old.account_id AND f.id = old.id RETURNING 1
+  )
+  SELECT count(*)::integer FROM deleted
 $$;

@@ -1,16 +1,12 @@
 -- Holds and their settlement: the batches of money. post_entries is the only function that changes balances.
 
--- One batch of everything that moves money for generations. Endings come first, so that the amounts they release can be held in
--- the same batch. p_lanes are the lanes of the batch, each once.
---
--- p_not_after is the database's time after which the server no longer waits for the result. A statement that arrives
--- later, for example on a connection that stalled, must change nothing: its callers already have an error.
+-- One batch of everything that moves money for generations, in p_lanes. Endings come first, so that what they release can be held
+-- in the same batch. After p_not_after, the server no longer waits for the result, and the statement must change nothing.
 -- null: p_not_after
 CREATE OR REPLACE FUNCTION bill(
   p_server_id text, p_not_after timestamptz, p_lanes smallint[], p_ends entry_item[], p_holds hold_item[]
 ) RETURNS SETOF item_result
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   -- Plans are made once, possibly while the tables are empty; only index look-ups are fast at every size.
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
@@ -49,13 +45,11 @@ BEGIN
 END
 $$;
 
--- Places holds, in the order given: each hold that fits the free balance of its account is placed, whether or not an earlier one
--- fitted. p_plans are the plans that have limits. The caller holds the locks of the lanes. Outcomes: "held"; "insufficient", with the
--- threshold of automatic top-ups as the amount, NULL if none can start; "owing" when a reversed payment is still owed, with what is
--- owed as the amount; "limited" when it does not fit a limit; "outdated" when the secret of the call is no longer valid, or the key or
--- the prices of the account are no longer those that the call was admitted with: the gate admits the call again or refuses it; with an
--- idempotency key also "answered", "running" and "reused". Each result has the balance and the amount held before the hold. The stored response of
--- "answered" is read with get_answer: many long ones would delay the other items of the batch.
+-- Places each hold that fits the free balance of its account, in the order given. The caller holds the locks of the lanes.
+-- Outcomes: "held"; "insufficient", with the threshold of automatic top-ups, NULL if none can start; "owing", with what is owed;
+-- "limited"; "outdated" when the secret, the key or the prices are no longer those that the call was admitted with: the gate
+-- admits it again or refuses it; with an idempotency key also "answered", "running" and "reused". The response of "answered" is
+-- read with get_answer: many long ones would delay the other items of the batch.
 CREATE OR REPLACE FUNCTION place_holds(p_server_id text, p_holds hold_item[], p_plans plans_with_limits) RETURNS item_result[]
   LANGUAGE plpgsql
 AS $$
@@ -212,19 +206,17 @@ BEGIN
 END
 $$;
 
--- What stands for an end user in all tables but end_users: 128 bits of a digest with the salt of the account. Without the salt, nobody can
--- find the name by trying names.
+-- What stands for an end user in all tables but end_users: 128 bits of a digest with the salt of the account. Without the salt,
+-- nobody can find the name by trying names.
 CREATE OR REPLACE FUNCTION user_digest(p_salt bytea, p_name text) RETURNS text
   LANGUAGE sql STABLE PARALLEL SAFE
   RETURN CASE p_name WHEN '' THEN '' ELSE 'user_' || left(encode(sha256(p_salt || convert_to(p_name, 'UTF8')), 'hex'), 32) END;
 
--- Moves balances, appends ledger rows and adds up their usage; the only function that does. p_plans are the plans that have limits,
--- NULL without generations. The caller holds the locks of the lanes.
---
--- An entry with a hold ends that hold: with an amount, it charges at most the held amount; without one, it only releases the
--- hold. An entry without a hold is a movement that the caller has checked. What becomes free in an account that owes something is
--- taken at once.
--- Outcomes: "posted", or "missing" when the hold no longer exists, in which case nothing changes.
+-- Moves balances, appends ledger rows and adds up their usage; the only function that does. p_plans are the plans that have
+-- limits, NULL without generations. The caller holds the locks of the lanes, and has checked movements, which have no hold. An
+-- entry with a hold ends it: with an amount, it charges at most the held amount; without one, it only releases it. What becomes
+-- free in an account that owes something is taken at once. Outcomes: "posted", or "missing" when the hold no longer exists, in
+-- which case nothing changes.
 CREATE OR REPLACE FUNCTION post_entries(p_entries entry_item[], p_plans plans_with_limits) RETURNS item_result[]
   LANGUAGE plpgsql
 AS $$
@@ -252,18 +244,12 @@ DECLARE
   v_users end_users[];
   v_amount bigint;
   v_at timestamptz;
-  -- Accounts that owe something, and their lanes.
-  v_owing text[];
-  v_owing_lanes smallint[];
-  -- Accounts whose credit has expired, and their lanes.
-  v_expired text[];
-  v_expired_lanes smallint[];
-  -- An account with grants that a debit other than a charge has changed, and its lane. Movements come one by one.
-  v_debited text;
-  v_debited_lane smallint;
-  -- Accounts whose charges start an automatic top-up, and their lanes.
-  v_low text[];
-  v_low_lanes smallint[];
+  -- Accounts that owe something, whose credit has expired, and whose charges start an automatic top-up.
+  v_owing account_name[];
+  v_expired account_name[];
+  v_low account_name[];
+  -- An account with grants that a debit other than a charge has changed. Movements come one by one.
+  v_debited account_name;
   -- The counters of limits that the batch has changed, and where they are.
   v_counters limit_counter[];
   v_places tid[];
@@ -321,12 +307,10 @@ BEGIN
       v_hash := r.last_hash;
       v_at := greatest(v_now, r.last_at);
       IF r.owed_micros > 0 THEN
-        v_owing := array_append(v_owing, r.account_id);
-        v_owing_lanes := array_append(v_owing_lanes, r.lane);
+        v_owing := array_append(v_owing, ROW(r.lane, r.account_id)::account_name);
       END IF;
       IF r.grants_expire_at <= v_now AND r.generation_id IS NOT NULL THEN
-        v_expired := array_append(v_expired, r.account_id);
-        v_expired_lanes := array_append(v_expired_lanes, r.lane);
+        v_expired := array_append(v_expired, ROW(r.lane, r.account_id)::account_name);
       END IF;
     END IF;
     IF r.generation_id IS NOT NULL THEN
@@ -344,8 +328,7 @@ BEGIN
         IF r.kind IN ('generation', 'expiry') THEN
           v_spent := v_spent - v_amount;
         ELSE
-          v_debited := r.account_id;
-          v_debited_lane := r.lane;
+          v_debited := ROW(r.lane, r.account_id)::account_name;
         END IF;
       END IF;
       IF v_balance < r.watched_micros THEN
@@ -354,8 +337,7 @@ BEGIN
             jsonb_build_object('balance_micros', v_balance, 'low_balance_micros', r.low_balance_micros));
         END IF;
         IF v_balance < r.auto_topup_below_micros AND r.kind = 'generation' THEN
-          v_low := array_append(v_low, r.account_id);
-          v_low_lanes := array_append(v_low_lanes, r.lane);
+          v_low := array_append(v_low, ROW(r.lane, r.account_id)::account_name);
         END IF;
       END IF;
       v_seq := v_seq + 1;
@@ -412,26 +394,25 @@ BEGIN
       held_micros = t.held_micros, balance_micros = t.balance_micros, grants_spent_micros = t.grants_spent_micros,
       last_seq = t.last_seq, last_hash = t.last_hash, last_at = t.at
     FROM unnest(v_changes) t WHERE a.ctid = t.place;
-    IF v_debited IS NOT NULL THEN
-      PERFORM spend_grants(v_debited_lane, v_debited);
+    IF v_debited.account_id IS NOT NULL THEN
+      PERFORM spend_grants(v_debited.lane, v_debited.account_id);
     END IF;
     IF v_owing IS NOT NULL THEN
-      PERFORM take_owed(t.lane, t.account_id, '') FROM unnest(v_owing_lanes, v_owing) t (lane, account_id);
+      PERFORM take_owed(t.lane, t.account_id, '') FROM unnest(v_owing) t;
     END IF;
     IF v_expired IS NOT NULL THEN
-      PERFORM expire_grants(t.lane, t.account_id) FROM unnest(v_expired_lanes, v_expired) t (lane, account_id);
+      PERFORM expire_grants(t.lane, t.account_id) FROM unnest(v_expired) t;
     END IF;
     IF v_low IS NOT NULL THEN
-      PERFORM start_auto_topup(t.lane, t.account_id) FROM unnest(v_low_lanes, v_low) t (lane, account_id);
+      PERFORM start_auto_topup(t.lane, t.account_id) FROM unnest(v_low) t;
     END IF;
   END IF;
   RETURN v_results;
 END
 $$;
 
--- The hash of a ledger row: sha256(hash of the previous row ‖ fields). Numbers are separated, and each text follows its length,
--- so two different rows never give the same bytes. The version comes first; this is the form of version 1.
--- In SQL, so that PostgreSQL inlines it: a call for each row of a batch is slower. So is a row as parameter.
+-- The hash of a ledger row: sha256(hash of the previous row ‖ fields). Each text follows its length, so two different rows never
+-- give the same bytes. In SQL, so that PostgreSQL inlines it: a call for each row of a batch is slower. So is a row as parameter.
 CREATE OR REPLACE FUNCTION ledger_hash(
   p_before bytea, p_version smallint, p_account_id text, p_seq bigint, p_id text, p_month integer, p_kind entry_kind,
   p_amount_micros bigint, p_balance_after_micros bigint, p_reason text, p_request_id text, p_key_id text, p_model text,
@@ -480,35 +461,27 @@ END
 $$;
 
 -- The stored response of the first call with this idempotency key. No row if there is none.
-CREATE OR REPLACE FUNCTION get_answer(p_lane smallint, p_account_id text, p_idempotency_key text)
-  RETURNS TABLE (answer text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+CREATE OR REPLACE FUNCTION get_answer(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS TABLE (answer text)
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT x.answer FROM answers x
+  SELECT x.answer FROM answers x
     WHERE x.lane = p_lane AND x.account_id = p_account_id AND x.idempotency_key = p_idempotency_key
-      AND x.answer IS NOT NULL;
-END
+      AND x.answer IS NOT NULL
 $$;
 
 -- The lanes of this cell with abandoned holds: expired, or of a server that is not registered. Among the lanes from
 -- p_from to p_to also those with answers older than 24 hours, and with counters of users whose windows have passed.
 CREATE OR REPLACE FUNCTION lanes_to_sweep(p_from smallint, p_to smallint) RETURNS SETOF smallint
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-DECLARE
-  v_now constant timestamptz := clock_timestamp();
-  v_old constant timestamptz := v_now - interval '24 hours';
-  v_passed constant timestamptz := v_now - interval '1 minute';
-BEGIN
-  RETURN QUERY SELECT h.lane FROM holds h
-    WHERE (h.expires_at < v_now OR NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = h.server_id))
-      AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = h.lane AND NOT l.is_owned)
-    UNION
-    SELECT l.lane FROM lanes l WHERE l.lane BETWEEN p_from AND p_to AND l.is_owned
-      AND (EXISTS (SELECT 1 FROM answers x WHERE x.lane = l.lane AND x.created_at < v_old)
-        OR EXISTS (SELECT 1 FROM limit_counters c WHERE c.lane = l.lane AND c.user_id <> '' AND c.expires_at < v_passed AND 0 = ALL ((c.counter).held)));
-END
+  SELECT h.lane FROM holds h
+  WHERE (h.expires_at < statement_timestamp() OR NOT EXISTS (SELECT 1 FROM servers s WHERE s.id = h.server_id))
+    AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = h.lane AND NOT l.is_owned)
+  UNION
+  SELECT l.lane FROM lanes l WHERE l.lane BETWEEN p_from AND p_to AND l.is_owned
+    AND (EXISTS (SELECT 1 FROM answers x WHERE x.lane = l.lane AND x.created_at < statement_timestamp() - interval '24 hours')
+      OR EXISTS (SELECT 1 FROM limit_counters c WHERE c.lane = l.lane AND c.user_id <> ''
+        AND c.expires_at < statement_timestamp() - interval '1 minute' AND 0 = ALL ((c.counter).held)))
 $$;
 
 -- Releases the abandoned holds of a lane, uncharged, and deletes answers older than 24 hours and counters of passed windows.
@@ -555,22 +528,32 @@ BEGIN
       FROM settle_limits(p_lane, v_hold.account_id, NULL, NULL, NULL, NULL, v_hold.counters, NULL, NULL, NULL, NULL, v_now) s
       WHERE s.places IS NOT NULL;
   END LOOP;
-  PERFORM sweep_counters(p_lane, v_now);
+  -- Counters that hold nothing: those of users whose windows passed a minute ago, and those of owners without limits.
+  WITH old AS MATERIALIZED (
+    SELECT c.account_id, c.subject_id, c.plan, c.user_id FROM limit_counters c
+    WHERE c.lane = p_lane AND 0 = ALL ((c.counter).held) AND ((c.user_id <> '' AND c.expires_at < v_now - interval '1 minute') OR NOT EXISTS (
+      SELECT 1 FROM limits l WHERE l.lane = CASE c.plan WHEN '' THEN p_lane ELSE 1024 END
+        AND l.owner_id = CASE c.plan WHEN '' THEN c.subject_id ELSE c.plan END))
+    LIMIT 1000
+  ), deleted AS (
+    DELETE FROM limit_counters c USING old o
+    WHERE c.lane = p_lane AND c.account_id = o.account_id AND c.subject_id = o.subject_id AND c.plan = o.plan
+      AND c.user_id = o.user_id
+  )
+  UPDATE limit_users u SET counters = u.counters - o.deleted
+  FROM (SELECT d.account_id, count(*)::integer AS deleted FROM old d WHERE d.user_id <> '' GROUP BY d.account_id) o
+  WHERE u.lane = p_lane AND u.account_id = o.account_id;
   RETURN v_swept;
 END
 $$;
 
 -- The holds of a server in those of a range of lanes that this cell owns. The server releases those that it does not
 -- track: they were placed by statements whose result it no longer waited for.
-CREATE OR REPLACE FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint)
-  RETURNS TABLE (id text, account_id text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+CREATE OR REPLACE FUNCTION own_holds(p_server_id text, p_from smallint, p_to smallint) RETURNS TABLE (id text, account_id text)
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET enable_seqscan = off
 AS $$
-BEGIN
-  RETURN QUERY SELECT h.id, h.account_id FROM holds h
+  SELECT h.id, h.account_id FROM holds h
     WHERE h.lane BETWEEN p_from AND p_to AND h.server_id = p_server_id
-      AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = h.lane AND NOT l.is_owned);
-END
+      AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = h.lane AND NOT l.is_owned)
 $$;

@@ -66,7 +66,7 @@ export class Presence {
     this.#stopped.abort();
     await this.#loops;
     // If this fails, the other servers detect the missing heartbeat.
-    await sql.removeServer(heartbeats, { serverId }).catch((error) => onFailure("heartbeat", error));
+    await sql.removeServers(heartbeats, { serverId }).catch((error) => onFailure("heartbeat", error));
   }
 
   async #repeat(work: () => Promise<void>): Promise<void> {
@@ -119,5 +119,5 @@ export class Presence {
 
 /** For a server with exclusive use of the database: the holds of all earlier servers become abandoned. */
 export async function removeServers(cell: FunctionCaller): Promise<void> {
-  await sql.removeServers(cell);
+  await sql.removeServers(cell, { serverId: null });
 }

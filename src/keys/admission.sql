@@ -1,23 +1,12 @@
 -- Admission: whether a call of a key is let in, and how it is counted in the window of the key.
 
--- Decides a batch of calls, one row per key: how many of them still fit the key's window, and the data of the key that
--- the calls need. The fields of an item that have the names of scopes count the calls that need each scope and take a slot; a call
--- without its scope takes none. p_while_suspended has the same counts, in the same order, of the calls that are also admitted
--- while the account is suspended; only they take slots and are recorded then. Its counts are null if an item has no such call.
--- Unknown keys are not returned. A call with the previous secret of a key gets the state "rotated" and the fingerprint of the present
--- one: it is sent again with that, so that all calls of a key are counted as one group.
--- Calls whose addresses were checked against other ranges than those of the key take no slot: the server checks them against the ranges
--- that it gets, and sends them again.
--- Windows are locked in the order of the primary key, so batches of several servers never deadlock.
--- null: used, models, allowed_cidrs, current_fingerprint
--- state: active | revoked | expired | suspended | rotated
-CREATE OR REPLACE FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}') RETURNS TABLE (
-    n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
-    key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
-    balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer
-  )
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+-- Decides a batch of calls, one row per key. The fields of an item that have the names of scopes count the calls that need each
+-- scope and take a slot; a call without its scope takes none. p_while_suspended has the same counts of the calls that are also
+-- admitted while the account is suspended, null without any. Unknown keys are not returned. Calls with a previous secret
+-- ("rotated") or whose addresses were compared with other ranges are sent again with what the row has, so that all calls of a key
+-- are one group. Windows are locked in the order of the primary key, so batches of several servers never deadlock.
+CREATE OR REPLACE FUNCTION admit(p_items admit_item[], p_while_suspended admit_item[] DEFAULT '{}') RETURNS SETOF admission
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   -- Otherwise PostgreSQL plans each batch anew, which costs more than the batch.
   SET plan_cache_mode = force_generic_plan
   -- Plans are made once, possibly while the windows are few; only index look-ups are fast at every size.
@@ -44,10 +33,9 @@ BEGIN
           SELECT k.id FROM keys k WHERE k.lane = i.lane AND k.fingerprint = i.fingerprint)), 0) < v_minute
   ) THEN
     RETURN QUERY
-    SELECT k.n, key_state(k.revoked_at, k.expires_at, k.suspended_at, v_now), k.scopes, 0, NULL::integer, k.rpm, v_left,
-           k.key_id, k.account_id, k.key_name, k.plan, k.visible_start, k.visible_end, k.balance_micros, k.models, k.allowed_cidrs, NULL::bytea,
-           k.price_list_version
-    FROM admitted_keys(p_items, p_while_suspended) k;
+    SELECT k.n, k.state, k.scopes, 0, NULL::integer, k.rpm, v_left, k.key_id, k.account_id, k.key_name, k.plan, k.visible_start,
+           k.visible_end, k.balance_micros, k.models, k.allowed_cidrs, NULL::bytea, k.price_list_version
+    FROM admitted_keys(p_items, p_while_suspended, v_now) k;
     GET DIAGNOSTICS v_known = ROW_COUNT;
     IF v_known < cardinality(p_items) THEN
       RETURN QUERY SELECT * FROM rotated_keys(p_items);
@@ -58,9 +46,7 @@ BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   RETURN QUERY
   WITH known AS MATERIALIZED (
-    SELECT k.*,
-           key_state(k.revoked_at, k.expires_at, k.suspended_at, v_now) AS state
-    FROM admitted_keys(p_items, p_while_suspended) k
+    SELECT k.* FROM admitted_keys(p_items, p_while_suspended, v_now) k
   ), counted AS (
     INSERT INTO key_minutes AS w (lane, key_id, minute, used, granted, rpm, last_used_at)
     SELECT known.lane, known.key_id, v_minute, known.slots, known.slots, known.rpm, v_now
@@ -96,19 +82,10 @@ BEGIN
 END
 $$;
 
--- The keys of the items, with the data that admission needs: the calls that count, whether any call uses the key, and how many slots
--- they take at most: none if the server checked the addresses of the calls against other ranges than those of the key. Unknown keys are
--- omitted.
--- A function of its own, because the two halves of admission need different plans: this one needs one index look-up per
--- key, regardless of the table sizes when the plan was made; the other one needs a hash join.
-CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[])
-  RETURNS TABLE (
-    n integer, calls integer, is_used boolean, slots integer, lane smallint, fingerprint bytea,
-    key_id text, account_id text, key_name text, plan text,
-    scopes smallint, rpm integer, visible_start text, visible_end text, expires_at timestamptz,
-    revoked_at timestamptz, suspended_at timestamptz, balance_micros bigint, models text,
-    allowed_cidrs text, price_list_version integer
-  )
+-- The known keys of the items. Calls take no slot if the server compared their addresses with other ranges than the key has. A
+-- function of its own, because this half of admission needs one index look-up per key, and the other one a hash join.
+CREATE OR REPLACE FUNCTION admitted_keys(p_items admit_item[], p_while_suspended admit_item[], p_now timestamptz)
+  RETURNS SETOF admitted_key
   LANGUAGE plpgsql STABLE ROWS 256
   SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
@@ -117,9 +94,8 @@ BEGIN
   SELECT a.n::integer, a.generate + a.read + a.keys + a.webhooks + a.billing + a.any_scope, c.generate IS NOT NULL AND v.is_checked,
          CASE WHEN v.is_checked THEN least(r.rpm, coalesce((k.scopes & 1) * c.generate + ((k.scopes >> 1) & 1) * c.read + ((k.scopes >> 2) & 1) * c.keys
            + ((k.scopes >> 3) & 1) * c.webhooks + ((k.scopes >> 4) & 1) * c.billing + c.any_scope, 0)) ELSE 0 END,
-         k.lane, k.fingerprint, k.id, k.account_id, k.name, k.plan, k.scopes, r.rpm, k.visible_start, k.visible_end, k.expires_at,
-         k.revoked_at, acc.suspended_at, acc.balance_micros, array_to_string(k.models, ','), v.cidrs,
-         acc.price_list_version
+         k.lane, key_state(k.revoked_at, k.expires_at, acc.suspended_at, p_now), k.scopes, r.rpm, k.id, k.account_id, k.name, k.plan,
+         k.visible_start, k.visible_end, acc.balance_micros, array_to_string(k.models, ','), v.cidrs, acc.price_list_version
   FROM unnest(p_items, p_while_suspended) WITH ORDINALITY AS a (
     lane, fingerprint, generate, read, keys, webhooks, billing, any_scope, cidrs, same_lane, same_fingerprint, suspended_generate, suspended_read,
     suspended_keys, suspended_webhooks, suspended_billing, suspended_any_scope, same_cidrs, n)
@@ -146,11 +122,7 @@ CREATE OR REPLACE FUNCTION effective_rpm(p_own integer, p_may_exceed_plan boolea
   RETURN CASE WHEN p_may_exceed_plan THEN p_own ELSE least(p_own, p_plan) END;
 
 -- The rows of admission for the items that have the previous secret of a key.
-CREATE OR REPLACE FUNCTION rotated_keys(p_items admit_item[]) RETURNS TABLE (
-    n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer,
-    key_id text, account_id text, key_name text, plan text, visible_start text, visible_end text,
-    balance_micros bigint, models text, allowed_cidrs text, current_fingerprint bytea, price_list_version integer
-  )
+CREATE OR REPLACE FUNCTION rotated_keys(p_items admit_item[]) RETURNS SETOF admission
   LANGUAGE plpgsql STABLE ROWS 1
   SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
@@ -175,9 +147,8 @@ CREATE OR REPLACE FUNCTION key_state(
   RETURN CASE WHEN p_revoked_at IS NOT NULL THEN 'revoked' WHEN p_expires_at <= p_now THEN 'expired'
               WHEN p_suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END;
 
--- The window in which a call in p_current is counted; p_stored is the window of the last counted call. A window does not
--- move back, so that a small correction of the clock does not allow a used window again. If p_stored is more than one
--- window ahead, the clock was set back, and counting restarts in the current window.
+-- The window in which a call in p_current is counted. A window does not move back, so that a small correction of the clock does
+-- not allow a used window again. If p_stored is more than one window ahead, counting restarts: the clock was set back.
 CREATE OR REPLACE FUNCTION counting_window(p_stored integer, p_current integer) RETURNS integer
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN CASE WHEN p_stored > p_current + 1 THEN p_current ELSE greatest(p_stored, p_current) END;

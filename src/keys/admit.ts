@@ -244,7 +244,7 @@ function noSlots(): SlotCounts {
 }
 
 /** Hands the granted slots to the calls of one key in the order they arrived. */
-function decideGroup(row: sql.AdmitRow, group: Group, requests: readonly AdmissionRequest[], admissions: AdmissionResult[]) {
+function decideGroup(row: sql.Admission, group: Group, requests: readonly AdmissionRequest[], admissions: AdmissionResult[]) {
   const { calls } = group;
   if (row.state === "rotated") {
     const fingerprint = row.current_fingerprint?.toString("hex") ?? "";

@@ -1,9 +1,8 @@
 -- What a function that makes a change does first: it proves the right of its caller, or refuses.
 
--- Proves that the caller of a change still has the right to make it. Returns the calling key; a row of NULLs for other callers. Each
--- function that writes for a caller calls this before anything else. It locks the lane, then the rows of a person, member or operator.
--- Whatever withdraws a right takes the same locks, so the right stays until the change is committed. The gate of the server refuses
--- earlier, but a request can arrive long after it. The server itself compares break-glass tokens, which no table has.
+-- Proves that the caller of a change still has the right to make it, and returns the calling key; a row of NULLs for others. Each
+-- function that writes for a caller calls this first: a request can arrive long after the gate. What withdraws a right takes the
+-- same locks, so the right stays until the commit. The server itself compares break-glass tokens, which no table has.
 CREATE OR REPLACE FUNCTION prove(p_caller caller, p_lane smallint DEFAULT no_lane()) RETURNS keys
   LANGUAGE plpgsql
 AS $$
@@ -26,8 +25,8 @@ BEGIN
 END
 $$;
 
--- The calling key; refuses if admission would refuse it now, except by its rate. The reasons are those of the gate, in its order. The
--- lane is locked, which everything that changes a key or suspends an account locks too.
+-- The calling key; refuses if admission would refuse it now, except by its rate. The reasons are those of the gate, in its order.
+-- The lane is locked, which everything that changes a key or suspends an account locks too.
 CREATE OR REPLACE FUNCTION prove_key(p_caller caller, p_lane smallint) RETURNS keys
   LANGUAGE plpgsql
 AS $$
@@ -83,8 +82,8 @@ BEGIN
 END
 $$;
 
--- Refuses a caller whose session of the customer page has ended. The server calls it alone when it keeps the session locked for a change
--- in another cell.
+-- Refuses a caller whose session of the customer page has ended. The server calls it alone when it keeps the session locked for a
+-- change in another cell.
 CREATE OR REPLACE FUNCTION prove_person(p_caller caller) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -92,14 +91,14 @@ BEGIN
   PERFORM 1 FROM page_sessions s
     WHERE s.fingerprint = p_caller.fingerprint AND NOT s.is_link AND coalesce(s.person_id, '') = p_caller.id
       AND page_session_expiry(ROW(s.*)::page_sessions) > clock_timestamp() FOR KEY SHARE;
-  IF NOT FOUND AND p_caller.fingerprint IS NOT NULL THEN
-    PERFORM refuse('invalid_session', 'The session has expired or was ended. Sign in again.');
-  END IF;
+  PERFORM refuse('invalid_session', 'The session has expired or was ended. Sign in again.')
+    WHERE NOT FOUND AND p_caller.fingerprint IS NOT NULL;
 END
 $$;
 
--- Refuses an operator who was revoked, whose session has ended, or who has another role than the one that the server checked. Each cell has
--- the operators; sessions are in the first cell, where the server calls this alone to keep one locked for a change in another cell.
+-- Refuses an operator who was revoked, whose session has ended, or who has another role than the one that the server checked.
+-- Each cell has the operators; sessions are in the first cell, where the server calls this alone to keep one locked for a change
+-- in another cell.
 CREATE OR REPLACE FUNCTION prove_operator(p_caller caller) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -116,15 +115,12 @@ BEGIN
     PERFORM 1 FROM operator_sessions s
       WHERE s.fingerprint = p_caller.fingerprint AND s.operator_id = p_caller.id
         AND session_expiry(ROW(s.*)::operator_sessions) > clock_timestamp() FOR KEY SHARE;
-    IF NOT FOUND THEN
-      PERFORM refuse('invalid_operator_token', 'The session has expired or was ended. Sign in again.');
-    END IF;
+    PERFORM refuse('invalid_operator_token', 'The session has expired or was ended. Sign in again.') WHERE NOT FOUND;
   END IF;
 END
 $$;
 
--- Raises a refusal for the caller. The reason is in the server's error table, which has the default text. An amount in the text is written as {5 micros};
--- the server formats it.
+-- Raises a refusal for the caller, by its reason in the server's error table. The server formats an amount such as {5 micros}.
 -- PostgreSQL logs the texts, so they contain only names of fields, numbers and stored values, never a value of the call.
 CREATE OR REPLACE FUNCTION refuse(p_reason text, p_message text DEFAULT '', p_metadata jsonb DEFAULT '{}') RETURNS void
   LANGUAGE plpgsql

@@ -1,11 +1,10 @@
 -- Keys: what a caller may create, lists and searches, changes, and the end of a key.
 
--- Creates a key. A key that another one creates, its parent, has the parent's plan and at most its scopes, limit, expiry, models and
--- addresses; what is omitted is the parent's, and of the default scopes those that the parent has. A member's key
--- has the plan of the account and at most its limit, and scopes that the role covers. Only an operator chooses the plan (by default the
--- account's) and may exceed its limit. A member has at most one key of the playground: a repetition renews it. Returns the key, or how
--- many seconds the account must wait before its keys and members can create another.
--- p_key has what the caller gives as JSON, by the names of the columns, and the limits.
+-- Creates a key from p_key, its columns and limits as JSON. A key of another key, its parent, has the
+-- parent's plan and at most its scopes, limit, expiry, models and addresses; what is omitted is the parent's, and of the default
+-- scopes those that the parent has. A member's key has the plan of the account and scopes that the role covers. Only an operator
+-- chooses the plan and may exceed its limit. A member has one key of the playground: a repetition renews it. Returns the key, or
+-- how long the account must wait.
 CREATE OR REPLACE FUNCTION create_key(
   p_caller caller, p_lane smallint, p_account_id text, p_key text, p_default_scopes smallint, p_is_playground boolean DEFAULT false
 ) RETURNS SETOF created_keys
@@ -24,9 +23,8 @@ DECLARE
 BEGIN
   v_key.scopes := coalesce(v_given.scopes, p_default_scopes);
   IF v_parent.id IS NOT NULL THEN
-    IF cardinality(v_parent.ancestors) >= 7 THEN
-      PERFORM refuse('invalid_argument', 'This key would be the ninth of a chain in which each key created the next; eight are allowed.');
-    END IF;
+    PERFORM refuse('invalid_argument', 'This key would be the ninth of a chain in which each key created the next; eight are allowed.')
+      WHERE cardinality(v_parent.ancestors) >= 7;
     v_key.scopes := scopes_of_child(v_parent.scopes, v_given.scopes, p_default_scopes);
     -- A limit that an operator gave to the parent may exceed the plan; the limit of the new key may not.
     PERFORM check_key_bounds(v_parent, effective_rpm(v_parent.rate_limit_rpm, false, v_plan.rpm), v_given.rate_limit_rpm,
@@ -34,10 +32,8 @@ BEGIN
     PERFORM check_limit_bounds(v_parent, v_limits::json);
   ELSIF NOT v_is_operator THEN
     PERFORM check_rpm(NULL, v_given.rate_limit_rpm, v_plan);
-    IF v_key.scopes & ~p_caller.covered_scopes <> 0 THEN
-      PERFORM refuse('invalid_argument', format('must be among the scopes of your role: %s', names_of_scopes(p_caller.covered_scopes)),
-        '{"field":"scopes"}');
-    END IF;
+    PERFORM refuse('invalid_argument', format('must be among the scopes of your role: %s', names_of_scopes(p_caller.covered_scopes)),
+      '{"field":"scopes"}') WHERE v_key.scopes & ~p_caller.covered_scopes <> 0;
   END IF;
   IF p_is_playground THEN
     v_id := renew_playground_key(p_caller, v_plan, v_given);
@@ -59,37 +55,24 @@ BEGIN
     v_key.rate_limit_rpm := coalesce(v_given.rate_limit_rpm, v_parent.rate_limit_rpm);
     v_key.may_exceed_plan := v_is_operator AND v_given.rate_limit_rpm IS NOT NULL;
     v_key.expires_at := coalesce(v_given.expires_at, v_parent.expires_at);
+    v_key.created_at := clock_timestamp();
+    v_key.warned_days := days_warned(v_key.created_at, v_key.expires_at);
+    PERFORM refuse('invalid_argument', 'must be in the future', '{"field":"expires_at"}') WHERE v_key.expires_at <= v_key.created_at;
     v_key.ancestors := CASE WHEN v_parent.id IS NULL THEN '{}' ELSE v_parent.ancestors || v_parent.id END;
     v_key.is_limited := coalesce(v_parent.is_limited, false);
     v_key.models := coalesce(v_given.models, v_parent.models);
     v_key.allowed_cidrs := coalesce(v_given.allowed_cidrs, v_parent.allowed_cidrs);
     v_key.playground_of := CASE WHEN p_is_playground THEN p_caller.id END;
-    PERFORM insert_key(v_key, v_plan, v_limits, actor_kind(p_caller));
+    INSERT INTO keys SELECT v_key.*;
+    PERFORM check_key_cap(p_lane, v_account.id, v_plan);
+    IF v_limits IS NOT NULL THEN
+      PERFORM set_limits(p_lane, v_account.id, v_key.id, v_limits, true, actor_kind(p_caller));
+    END IF;
+    PERFORM write_key_event(v_key, 'key.created', '{}');
     v_id := v_key.id;
   END IF;
   RETURN QUERY SELECT 0, v_plan.max_keys_created_per_hour, k.* FROM keys_by_id(p_lane, ARRAY[v_id]) k;
   PERFORM log_change(p_caller, p_lane, v_id, v_account.id);
-END
-$$;
-
--- Stores a new key, unless the account already has as many active keys as the plan allows. The caller holds the lane.
-CREATE OR REPLACE FUNCTION insert_key(p_key keys, p_plan plans, p_limits text, p_actor text) RETURNS void
-  LANGUAGE plpgsql
-AS $$
-DECLARE
-  v_key keys := p_key;
-BEGIN
-  v_key.created_at := clock_timestamp();
-  v_key.warned_days := days_warned(v_key.created_at, v_key.expires_at);
-  IF v_key.expires_at <= v_key.created_at THEN
-    PERFORM refuse('invalid_argument', 'must be in the future', '{"field":"expires_at"}');
-  END IF;
-  INSERT INTO keys SELECT v_key.*;
-  PERFORM check_key_cap(v_key.lane, v_key.account_id, p_plan);
-  IF p_limits IS NOT NULL THEN
-    PERFORM set_limits(v_key.lane, v_key.account_id, v_key.id, p_limits, true, p_actor);
-  END IF;
-  PERFORM write_key_event(v_key, 'key.created', '{}');
 END
 $$;
 
@@ -101,51 +84,32 @@ CREATE OR REPLACE FUNCTION check_key_bounds(
   LANGUAGE plpgsql
 AS $$
 BEGIN
-  IF p_rate_limit_rpm > p_max_rpm THEN
-    PERFORM refuse('invalid_argument',
-      format('must be at most %s, the lower of the limits of the calling key and of its plan "%s"', p_max_rpm, p_caller.plan),
-      '{"field":"rate_limit_rpm"}');
-  END IF;
-  IF p_expires_at > p_caller.expires_at THEN
-    PERFORM refuse('invalid_argument',
-      format('must be no later than %s, when the calling key expires',
-        to_char(p_caller.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
-      '{"field":"expires_at"}');
-  END IF;
-  IF NOT p_models <@ p_caller.models THEN
-    PERFORM refuse('invalid_argument',
-      format('must be among the models of the calling key: %s', array_to_string(p_caller.models, ', ')), '{"field":"models"}');
-  END IF;
-  IF p_caller.allowed_cidrs IS NOT NULL THEN
-    PERFORM check_cidr_bounds(p_caller.allowed_cidrs, p_allowed_cidrs);
-  END IF;
+  PERFORM refuse('invalid_argument',
+    format('must be at most %s, the lower of the limits of the calling key and of its plan "%s"', p_max_rpm, p_caller.plan),
+    '{"field":"rate_limit_rpm"}') WHERE p_rate_limit_rpm > p_max_rpm;
+  PERFORM refuse('invalid_argument',
+    format('must be no later than %s, when the calling key expires',
+      to_char(p_caller.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
+    '{"field":"expires_at"}') WHERE p_expires_at > p_caller.expires_at;
+  PERFORM refuse('invalid_argument',
+    format('must be among the models of the calling key: %s', array_to_string(p_caller.models, ', ')), '{"field":"models"}')
+    WHERE NOT p_models <@ p_caller.models;
+  PERFORM refuse('invalid_argument', format('must lie within the addresses of the calling key: %s',
+      array_to_string(p_caller.allowed_cidrs, ', ')), '{"field":"allowed_cidrs"}')
+    WHERE p_caller.allowed_cidrs IS NOT NULL AND EXISTS (SELECT 1 FROM unnest(p_allowed_cidrs) c
+      WHERE NOT EXISTS (SELECT 1 FROM unnest(p_caller.allowed_cidrs) a WHERE c <<= a));
 END
 $$;
 
--- Refuses address ranges of a key that do not lie within one of those of the calling key.
-CREATE OR REPLACE FUNCTION check_cidr_bounds(p_caller cidr[], p_cidrs cidr[]) RETURNS void
-  LANGUAGE plpgsql
-AS $$
-BEGIN
-  IF EXISTS (SELECT 1 FROM unnest(p_cidrs) c WHERE NOT EXISTS (SELECT 1 FROM unnest(p_caller) a WHERE c <<= a)) THEN
-    PERFORM refuse('invalid_argument',
-      format('must lie within the addresses of the calling key: %s', array_to_string(p_caller, ', ')),
-      '{"field":"allowed_cidrs"}');
-  END IF;
-END
-$$;
-
--- Refuses requests per minute that only an operator may give: more than the plan has, or than an operator gave to the key. p_key is NULL
--- for a new key.
+-- Refuses requests per minute that only an operator may give: more than the plan has, or than an operator gave to the key. p_key
+-- is NULL for a new key.
 CREATE OR REPLACE FUNCTION check_rpm(p_key keys, p_rate_limit_rpm integer, p_plan plans) RETURNS void
   LANGUAGE plpgsql
 AS $$
 BEGIN
   IF p_key.may_exceed_plan THEN
-    IF coalesce(p_rate_limit_rpm, p_plan.rpm) > p_key.rate_limit_rpm THEN
-      PERFORM refuse('invalid_argument', format('must be at most %s, the limit that an operator set for this key', p_key.rate_limit_rpm),
-        '{"field":"rate_limit_rpm"}');
-    END IF;
+    PERFORM refuse('invalid_argument', format('must be at most %s, the limit that an operator set for this key', p_key.rate_limit_rpm),
+      '{"field":"rate_limit_rpm"}') WHERE coalesce(p_rate_limit_rpm, p_plan.rpm) > p_key.rate_limit_rpm;
   ELSIF p_rate_limit_rpm > p_plan.rpm THEN
     PERFORM refuse('invalid_argument', format('must be at most %s, the limit of the plan "%s"', p_plan.rpm, p_plan.name),
       '{"field":"rate_limit_rpm"}');
@@ -176,11 +140,9 @@ BEGIN
     ) t (amount)
     WHERE n.amount > l.amount OR n.temporary_amount > t.amount
     ORDER BY g.n, most LIMIT 1;
-  IF FOUND THEN
-    PERFORM refuse('invalid_argument',
-      format('must be at most %s, the same limit of the calling key or of a key that created it', v_above.most),
-      jsonb_build_object('field', format('limits[%s].%s', v_above.i, v_above.field)));
-  END IF;
+  PERFORM refuse('invalid_argument',
+    format('must be at most %s, the same limit of the calling key or of a key that created it', v_above.most),
+    jsonb_build_object('field', format('limits[%s].%s', v_above.i, v_above.field))) WHERE FOUND;
 END
 $$;
 
@@ -221,21 +183,19 @@ BEGIN
   SELECT count(*) INTO v_active FROM keys
     WHERE lane = p_lane AND account_id = p_account_id AND plan = p_plan.name
       AND revoked_at IS NULL AND coalesce(expires_at, 'infinity') > v_now;
-  IF v_active > p_plan.max_active_keys THEN
-    PERFORM refuse('key_limit_reached',
-      format('The plan "%s" allows %s active keys. Revoke an unused key to free a slot.', p_plan.name, p_plan.max_active_keys)
-        || CASE WHEN EXISTS (
-             SELECT 1 FROM keys WHERE lane = p_lane AND account_id = p_account_id AND plan = p_plan.name AND playground_of IS NOT NULL
-               AND revoked_at IS NULL AND expires_at > v_now
-           ) THEN ' Keys of the playground count too; they expire within an hour.' ELSE '' END,
-      jsonb_build_object('plan', p_plan.name, 'max_active_keys', p_plan.max_active_keys::text));
-  END IF;
+  PERFORM refuse('key_limit_reached',
+    format('The plan "%s" allows %s active keys. Revoke an unused key to free a slot.', p_plan.name, p_plan.max_active_keys)
+      || CASE WHEN EXISTS (
+           SELECT 1 FROM keys WHERE lane = p_lane AND account_id = p_account_id AND plan = p_plan.name AND playground_of IS NOT NULL
+             AND revoked_at IS NULL AND expires_at > v_now
+         ) THEN ' Keys of the playground count too; they expire within an hour.' ELSE '' END,
+    jsonb_build_object('plan', p_plan.name, 'max_active_keys', p_plan.max_active_keys::text))
+    WHERE v_active > p_plan.max_active_keys;
 END
 $$;
 
--- Counts a key that an account creates with one of its own keys, in the hour by the database's clock. Returns 0, or the
--- seconds to wait when p_max keys were already created. The caller holds the lane.
--- The wait is a result, not an error: an error would also roll back a restart of the count after the clock was set back.
+-- Counts a key that an account creates in this hour. Returns 0, or the seconds to wait when p_max were created: not an error,
+-- which would roll back a restart of the count after the clock was set back. The caller holds the lane.
 CREATE OR REPLACE FUNCTION count_key_creation(p_lane smallint, p_account_id text, p_max integer) RETURNS integer
   LANGUAGE plpgsql
 AS $$
@@ -308,7 +268,8 @@ BEGIN
 END
 $$;
 
--- The keys with these ids, newest first, as customers and operators see them. Changes return their key with it: PostgreSQL inlines it.
+-- The keys with these ids, newest first, as customers and operators see them. Changes return their key with it: PostgreSQL
+-- inlines it.
 CREATE OR REPLACE FUNCTION keys_by_id(p_lane smallint, p_ids text[]) RETURNS SETOF key_view
   LANGUAGE sql STABLE
 AS $$
@@ -329,15 +290,13 @@ AS $$
   ORDER BY k.id DESC
 $$;
 
--- A page of the keys of all accounts: the one with the id, those with the visible characters (an empty end matches
--- all), those whose name starts with the text, or all if every text is empty. Keys of the same visible characters and
--- all keys are newest first; keys found by their name follow, in its order. p_after is the position of the last key of
--- the previous page, as JSON: list, sorted name and id; 0 is the list of the first page.
+-- A page of the keys of all accounts: the one with the id, those with the visible characters (an empty end matches all), those
+-- whose name starts with the text, or all, newest first; those found by their name follow, in its order. p_after is the position
+-- of the last key as JSON: list, sorted name and id; 0 is the list of the first page.
 CREATE OR REPLACE FUNCTION search_keys(
   p_id text, p_start text, p_end text, p_name text, p_after text, p_limit integer
 ) RETURNS SETOF found_keys
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 DECLARE
@@ -381,13 +340,11 @@ BEGIN
 END
 $$;
 
--- The keys of all accounts whose name contains a text after its start, in upper or lower case: those after (p_after, p_after_id) in
--- the order of the name and the id, at most p_limit, among the next p_rows keys in this order. If it reads so many, the last one is
--- returned too, with is_match = false if it does not match, so that the caller can continue after it.
+-- The keys of all accounts whose name contains a text after its start, in the order of the name and the id, as search_names finds
+-- accounts.
 CREATE OR REPLACE FUNCTION search_key_names(p_search text, p_after text, p_after_id text, p_rows integer, p_limit integer)
   RETURNS SETOF found_keys
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 DECLARE
@@ -412,13 +369,10 @@ BEGIN
 END
 $$;
 
--- The active keys that are older than p_days and were not used for so long, the oldest first: those after p_after, at most p_limit, among
--- the next p_rows keys. If it reads so many, the last one is returned too, with is_match = false if it does not match, so that the
--- caller can continue after it.
-CREATE OR REPLACE FUNCTION unused_keys(p_days integer, p_after text, p_rows integer, p_limit integer)
-  RETURNS SETOF found_keys
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+-- The active keys that are older than p_days and were not used for so long, the oldest first, after p_after, among the next
+-- p_rows keys, as search_names finds accounts.
+CREATE OR REPLACE FUNCTION unused_keys(p_days integer, p_after text, p_rows integer, p_limit integer) RETURNS SETOF found_keys
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
   SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
@@ -446,8 +400,8 @@ BEGIN
 END
 $$;
 
--- Changes a key. A calling key can give no value that exceeds its own, so that it can only tighten itself. A value that it clears (null)
--- becomes its own; limits that are cleared are removed, because those of the calling key apply anyway.
+-- Changes a key. A calling key can give no value that exceeds its own, so that it can only tighten itself. A value that it clears
+-- (null) becomes its own; limits that are cleared are removed, because those of the calling key apply anyway.
 CREATE OR REPLACE FUNCTION update_key(p_caller caller, p_lane smallint, p_id text, p_changes text) RETURNS SETOF key_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -467,10 +421,9 @@ BEGIN
       PERFORM check_limits_kept(v_own, (v_given -> 'limits')::json);
     END IF;
     -- The scopes are checked against those of the key, but the caller may have lost some since it created the key.
-    IF (v_given ->> 'scopes')::smallint & ~v_own.scopes <> 0 THEN
-      PERFORM refuse('invalid_argument',
-        format('must be among the scopes of the calling key: %s', names_of_scopes(v_own.scopes)), '{"field":"scopes"}');
-    END IF;
+    PERFORM refuse('invalid_argument',
+      format('must be among the scopes of the calling key: %s', names_of_scopes(v_own.scopes)), '{"field":"scopes"}')
+      WHERE (v_given ->> 'scopes')::smallint & ~v_own.scopes <> 0;
     SELECT v_given || coalesce(jsonb_object_agg(c.key, to_jsonb(v_own) -> c.key), '{}') INTO v_changes
       FROM jsonb_each(v_given) c WHERE c.value = 'null';
   END IF;
@@ -480,8 +433,8 @@ BEGIN
 END
 $$;
 
--- Locks the key that a proven caller is about to update or rotate. A key changes itself and the keys that it created, directly or through
--- other keys; a member the keys of the account whose scopes the role covers; an operator any key.
+-- Locks the key that a proven caller is about to update or rotate. A key changes itself and the keys that it created, directly or
+-- through other keys; a member the keys of the account whose scopes the role covers; an operator any key.
 CREATE OR REPLACE FUNCTION key_to_change(p_caller caller, p_lane smallint, p_id text) RETURNS keys
   LANGUAGE plpgsql
 AS $$
@@ -502,8 +455,8 @@ BEGIN
 END
 $$;
 
--- Locks a key, if the proven caller may know of it: a key of the caller's account, for an operator any key. A member needs a role that
--- covers the scopes of the key.
+-- Locks a key, if the proven caller may know of it: a key of the caller's account, for an operator any key. A member needs a role
+-- that covers the scopes of the key.
 CREATE OR REPLACE FUNCTION key_in_reach(p_caller caller, p_lane smallint, p_id text) RETURNS keys
   LANGUAGE plpgsql
 AS $$
@@ -522,10 +475,9 @@ BEGIN
 END
 $$;
 
--- Stores the changed fields of a key: those in p_changes, where null means that the field has no value. The caller holds the lock of
--- the account.
-CREATE OR REPLACE FUNCTION write_key(p_key keys, p_changes jsonb, p_actor text)
-  RETURNS void
+-- Stores the changed fields of a key: those in p_changes, where null means that the field has no value. The caller holds the lock
+-- of the account.
+CREATE OR REPLACE FUNCTION write_key(p_key keys, p_changes jsonb, p_actor text) RETURNS void
   LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -568,11 +520,9 @@ BEGIN
       SELECT 1 FROM json_populate_recordset(NULL::limits, coalesce(nullif(p_limits::text, 'null'), '[]')::json) n
       WHERE (n.metric, n.period, n.model, n.per_user) = (l.metric, l.period, l.model, l.per_user))
     ORDER BY l.id LIMIT 1;
-  IF FOUND THEN
-    PERFORM refuse('invalid_argument',
-      format('must contain %s: a key can add limits to itself and lower them, but not remove them', v_missing.id),
-      '{"field":"limits"}');
-  END IF;
+  PERFORM refuse('invalid_argument',
+    format('must contain %s: a key can add limits to itself and lower them, but not remove them', v_missing.id),
+    '{"field":"limits"}') WHERE FOUND;
 END
 $$;
 
@@ -628,8 +578,8 @@ BEGIN
 END
 $$;
 
--- Revokes a key permanently. Each key may revoke itself. With the scope "keys", it may also revoke the keys of its account whose scopes
--- are among its own. A repetition keeps the time of the first revocation.
+-- Revokes a key permanently. Each key may revoke itself. With the scope "keys", it may also revoke the keys of its account whose
+-- scopes are among its own. A repetition keeps the time of the first revocation.
 CREATE OR REPLACE FUNCTION revoke_key(p_caller caller, p_lane smallint, p_id text) RETURNS SETOF key_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -638,13 +588,10 @@ DECLARE
   c_keys constant smallint := 4;
   v_key keys;
 BEGIN
-  IF p_id <> v_own.id AND v_own.scopes & c_keys = 0 THEN
-    PERFORM refuse('insufficient_scope', 'Without the scope "keys", an API key can revoke only itself.', '{"scope":"keys"}');
-  END IF;
+  PERFORM refuse('insufficient_scope', 'Without the scope "keys", an API key can revoke only itself.', '{"scope":"keys"}')
+    WHERE p_id <> v_own.id AND v_own.scopes & c_keys = 0;
   v_key := key_in_reach(p_caller, p_lane, p_id);
-  IF v_key.scopes & ~v_own.scopes <> 0 THEN
-    PERFORM refuse('not_found', 'There is no such key.');
-  END IF;
+  PERFORM refuse('not_found', 'There is no such key.') WHERE v_key.scopes & ~v_own.scopes <> 0;
   IF v_key.revoked_at IS NULL THEN
     UPDATE keys SET revoked_at = clock_timestamp() WHERE lane = p_lane AND id = p_id;
     PERFORM write_key_event(v_key, 'key.revoked', jsonb_build_object('by', actor_kind(p_caller)));
@@ -656,17 +603,15 @@ $$;
 
 -- Revokes the key of a member's playground, because the role that permits it ends. The caller holds the lane.
 CREATE OR REPLACE FUNCTION revoke_playground_key(p_lane smallint, p_account_id text, p_person_id text) RETURNS void
-  LANGUAGE plpgsql
+  LANGUAGE sql
 AS $$
-BEGIN
   UPDATE keys k SET revoked_at = clock_timestamp()
-    WHERE k.lane = p_lane AND k.account_id = p_account_id AND k.playground_of = p_person_id AND k.revoked_at IS NULL;
-END
+    WHERE k.lane = p_lane AND k.account_id = p_account_id AND k.playground_of = p_person_id AND k.revoked_at IS NULL
 $$;
 
--- Revokes the keys of leaked secrets, with all keys that they created, directly or through other keys. Each item of p_leaks has the
--- fingerprint of a secret and the reason for the operator log. A secret that was rotated counts while it works, and its key is returned
--- afterwards too. A report that revokes nothing is not logged, so that repetitions do not fill the log.
+-- Revokes the keys of leaked secrets (JSON: fingerprint, reason), with all keys that they created. A secret that was rotated
+-- counts while it works, and its key is returned afterwards too. A report that revokes nothing is not logged, so repetitions do
+-- not fill the log.
 CREATE OR REPLACE FUNCTION report_leaks(p_caller caller, p_lane smallint, p_leaks text)
   RETURNS TABLE (fingerprint text, key_id text, account_id text, revoked_keys integer)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -721,7 +666,8 @@ BEGIN
 END
 $$;
 
--- The keys that lost the right to generate within the last p_seconds, and why: their running streams are cut. A rotation cuts none.
+-- The keys that lost the right to generate within the last p_seconds, and why: their running streams are cut. A rotation cuts
+-- none.
 -- reason: revoked_api_key | insufficient_scope | account_suspended
 CREATE OR REPLACE FUNCTION withdrawn_keys(p_seconds integer) RETURNS TABLE (key_id text, reason text)
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
@@ -742,17 +688,13 @@ $$;
 
 -- Keys that expire within 7 days or a day and whose event key.expiring is not written yet.
 CREATE OR REPLACE FUNCTION expiring_keys(p_limit integer) RETURNS TABLE (lane smallint, id text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-DECLARE
-  v_now constant timestamptz := clock_timestamp();
-BEGIN
-  RETURN QUERY SELECT k.lane, k.id FROM keys k
-    WHERE k.revoked_at IS NULL AND k.expires_at > v_now AND k.expires_at <= v_now + interval '7 days'
-      AND days_warned(v_now, k.expires_at) IS DISTINCT FROM k.warned_days
+  SELECT k.lane, k.id FROM keys k
+    WHERE k.revoked_at IS NULL AND k.expires_at > statement_timestamp() AND k.expires_at <= statement_timestamp() + interval '7 days'
+      AND days_warned(statement_timestamp(), k.expires_at) IS DISTINCT FROM k.warned_days
       AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.lane = k.lane AND NOT l.is_owned)
-    ORDER BY k.expires_at LIMIT p_limit;
-END
+    ORDER BY k.expires_at LIMIT p_limit
 $$;
 
 -- Writes the event key.expiring that is due for a key, once.

@@ -1,28 +1,25 @@
 -- Corrections of charges: re-rating at other prices, and refunds.
 
--- The first p_limit accounts of a lane after p_after, with their names, and whether they used a model from quarter p_from until before
--- p_end.
+-- The first p_limit accounts of a lane after p_after, with their names, and whether they used a model from quarter p_from until
+-- before p_end.
 CREATE OR REPLACE FUNCTION accounts_with_model(
   p_lane smallint, p_model text, p_from integer, p_end integer, p_after text, p_limit integer
 ) RETURNS TABLE (account_id text, account_name text, has_used boolean)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  PERFORM require_lane(p_lane);
+  SELECT require_lane(p_lane);
   -- As a value, the query about the usage reads the sums of one account; EXISTS may read those of all.
-  RETURN QUERY SELECT a.id, a.name, (
+  SELECT a.id, a.name, (
       SELECT true FROM usage_quarters u WHERE u.lane = p_lane AND u.account_id = a.id AND u.quarter >= p_from AND u.quarter < p_end
         AND u.model = p_model LIMIT 1) IS NOT NULL
     FROM (SELECT i.id, i.name FROM accounts i WHERE i.lane = p_lane AND i.id > p_after ORDER BY i.id LIMIT p_limit) a
     ORDER BY a.id;
-END
 $$;
 
--- Compares the charges of a model, in the entries of an account from p_first until before p_end, with other prices of the model, at
--- the discount that the account had. Without p_apply, only counts. With it, each difference becomes an adjustment of its own; a cause
--- adjusts a generation once. An amount that the account owes and its free balance does not cover is refused. Generations that were
--- charged at the account's own prices are skipped. A refund keeps its amount: it is subtracted from the new charge too. Reads at most
--- p_limit entries; next_seq is NULL after the last one. A closed account has no differences, because nobody could use a credit.
+-- Compares the charges of a model, in at most p_limit entries of an account from p_first until before p_end, with other prices at
+-- the discount that the account had; next_seq is NULL after the last one. With p_apply, each difference becomes an adjustment,
+-- once for a cause; one that the free balance does not cover is refused. Charges at the account's own prices are skipped. A
+-- refund keeps its amount. A closed account has no differences, because nobody could use a credit.
 -- null: next_seq
 CREATE OR REPLACE FUNCTION rerate_entries(
   p_caller caller, p_lane smallint, p_account_id text, p_first bigint, p_end bigint, p_model text, p_rates price_rates[], p_cause text,
@@ -30,8 +27,7 @@ CREATE OR REPLACE FUNCTION rerate_entries(
 ) RETURNS TABLE (
     adjusted bigint, credit_micros bigint, debit_micros bigint, refused bigint, refused_micros bigint, skipped bigint, next_seq bigint
   )
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   SET enable_seqscan = off
 AS $$
 DECLARE
@@ -101,8 +97,8 @@ BEGIN
 END
 $$;
 
--- Gives back a part of the charge of a generation; all that is left of it if p_micros is 0. The same idempotency key does it once, and
--- returns the entry of the refund.
+-- Gives back a part of the charge of a generation; all that is left of it if p_micros is 0. The same idempotency key does it
+-- once, and returns the entry of the refund.
 CREATE OR REPLACE FUNCTION refund_entry(
   p_caller caller, p_lane smallint, p_account_id text, p_entry_id text, p_month integer, p_micros bigint, p_reason text,
   p_idempotency_key text
@@ -118,30 +114,25 @@ DECLARE
   v_micros bigint;
 BEGIN
   IF v_row.id IS NOT NULL THEN
-    IF v_row.reason <> p_reason OR NOT EXISTS (SELECT 1 FROM entry_adjustments x
+    PERFORM refuse('idempotency_key_reused',
+      format('This idempotency key was used for another movement, ledger row %s.', v_row.seq))
+      WHERE v_row.reason <> p_reason OR NOT EXISTS (SELECT 1 FROM entry_adjustments x
         WHERE x.lane = p_lane AND x.account_id = p_account_id AND x.entry_id = p_entry_id AND x.adjustment_id = v_row.id
-          AND x.refund_micros = p_micros) THEN
-      PERFORM refuse('idempotency_key_reused',
-        format('This idempotency key was used for another movement, ledger row %s.', v_row.seq));
-    END IF;
+          AND x.refund_micros = p_micros);
     RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, v_row.id, v_row.month);
     RETURN;
   END IF;
   PERFORM require_open_account(p_lane, p_account_id);
   SELECT l.* INTO v_entry FROM ledger l
     WHERE l.lane = p_lane AND l.id = p_entry_id AND l.month = p_month AND l.account_id = p_account_id AND l.kind = 'generation';
-  IF NOT FOUND THEN
-    PERFORM refuse('not_found', 'The account has no charged generation with this id; entries of archived months cannot be refunded.');
-  END IF;
+  PERFORM refuse('not_found', 'The account has no charged generation with this id; entries of archived months cannot be refunded.')
+    WHERE NOT FOUND;
   v_net := net_charge(v_entry);
   v_micros := CASE p_micros WHEN 0 THEN v_net ELSE p_micros END;
-  IF v_micros > v_net OR v_micros <= 0 THEN
-    PERFORM refuse('invalid_argument', format('at most {%s micros} of the charge of this generation can be refunded', v_net),
-      '{"field":"amount_micros"}');
-  END IF;
-  IF v_account.balance_micros + v_micros > 9000000000000000 THEN
-    PERFORM refuse('invalid_argument', 'a balance can be at most {9000000000000000 micros}', '{"field":"amount_micros"}');
-  END IF;
+  PERFORM refuse('invalid_argument', format('at most {%s micros} of the charge of this generation can be refunded', v_net),
+    '{"field":"amount_micros"}') WHERE v_micros > v_net OR v_micros <= 0;
+  PERFORM refuse('invalid_argument', 'a balance can be at most {9000000000000000 micros}', '{"field":"amount_micros"}')
+    WHERE v_account.balance_micros + v_micros > 9000000000000000;
   v_row := adjust_entry(v_entry, 'key_' || p_idempotency_key, v_micros, p_reason, p_micros);
   INSERT INTO movement_keys (lane, account_id, idempotency_key, seq, month)
     VALUES (p_lane, p_account_id, p_idempotency_key, v_row.seq, v_row.month);
@@ -152,17 +143,12 @@ $$;
 
 -- What a generation costs its account after all corrections.
 CREATE OR REPLACE FUNCTION net_charge(p_entry ledger) RETURNS bigint
-  LANGUAGE plpgsql STABLE
-AS $$
-BEGIN
+  LANGUAGE sql STABLE
   RETURN -p_entry.amount_micros - coalesce((SELECT sum(x.amount_micros) FROM entry_adjustments x
     WHERE x.lane = p_entry.lane AND x.account_id = p_entry.account_id AND x.entry_id = p_entry.id), 0);
-END
-$$;
 
--- Corrects the charge of a generation by an entry of its own, and returns that. The caller holds the lock of the lane, and has checked
--- that the balance covers the amount and that the cause has not corrected this generation. p_refund_micros is the amount that a refund
--- asked for, NULL for a re-rating.
+-- Corrects the charge of a generation by an entry of its own, and returns that. The caller holds the lane and has checked the
+-- balance and the cause. p_refund_micros is the amount that a refund asked for, NULL for a re-rating.
 CREATE OR REPLACE FUNCTION adjust_entry(p_entry ledger, p_cause text, p_micros bigint, p_reason text, p_refund_micros bigint)
   RETURNS ledger
   LANGUAGE plpgsql

@@ -1,25 +1,23 @@
 -- Grants: credit that expires or is promotional, in the order in which charges take it.
 
--- The balance, the held amount and the unspent grants of an account, from one snapshot. Grants are in the order in which charges take
--- them; one row without a grant if there are none.
+-- The balance, the held amount and the unspent grants of an account, from one snapshot. Grants are in the order in which charges
+-- take them; one row without a grant if there are none.
 -- null: entry_id, amount_micros, rest_micros, expires_at, is_promotional
 CREATE OR REPLACE FUNCTION account_grants(p_lane smallint, p_account_id text)
   RETURNS TABLE (
     balance_micros bigint, held_micros bigint,
     entry_id text, amount_micros bigint, rest_micros bigint, expires_at timestamptz, is_promotional boolean)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT a.balance_micros, a.held_micros,
+  SELECT a.balance_micros, a.held_micros,
       g.entry_id, g.amount_micros, g.rest_micros, nullif(g.expires_at, 'infinity'), g.is_promotional
     FROM accounts a LEFT JOIN grant_rests(p_lane, p_account_id) g ON g.rest_micros > 0
     WHERE a.lane = p_lane AND a.id = p_account_id
-    ORDER BY g.expires_at, g.seq;
-END
+    ORDER BY g.expires_at, g.seq
 $$;
 
--- The remaining amounts of the grants of an account, in the order in which charges take them: rest_micros as it was last written, minus what charges
--- have taken since then. Grants of which nothing was left then are not returned.
+-- The remaining amounts of the grants of an account, in the order in which charges take them: rest_micros as it was last written,
+-- minus what charges have taken since then. Grants of which nothing was left then are not returned.
 CREATE OR REPLACE FUNCTION grant_rests(p_lane smallint, p_account_id text) RETURNS SETOF grants
   LANGUAGE sql STABLE
 AS $$
@@ -39,15 +37,12 @@ CREATE OR REPLACE FUNCTION add_grant(
 ) RETURNS void
   LANGUAGE plpgsql
 AS $$
-DECLARE
-  c_max_grants constant integer := 100;
 BEGIN
   -- Charges before take nothing from the new grant.
   PERFORM spend_grants(p_lane, p_account_id);
   IF p_expires_at <= clock_timestamp() THEN
     PERFORM refuse('invalid_argument', 'must be in the future', '{"field":"expires_at"}');
-  ELSIF c_max_grants <= (SELECT count(*) FROM grants g
-      WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.rest_micros > 0) THEN
+  ELSIF (SELECT count(*) FROM grants g WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.rest_micros > 0) >= 100 THEN
     PERFORM refuse('invalid_argument', 'the account has 100 credits that expire or are promotional, which is the maximum',
       '{"field":"expires_at"}');
   END IF;
@@ -59,8 +54,8 @@ BEGIN
 END
 $$;
 
--- Writes the remaining amounts of the grants of an account. If the grants exceed the balance, a debit other than a charge has taken the difference,
--- which is subtracted from the grants that expire last. The caller holds the lock of the lane.
+-- Writes the remaining amounts of the grants of an account. If the grants exceed the balance, a debit other than a charge has
+-- taken the difference, which is subtracted from the grants that expire last. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION spend_grants(p_lane smallint, p_account_id text) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -81,28 +76,23 @@ $$;
 
 -- Accounts with free credit that has expired, at most p_limit.
 CREATE OR REPLACE FUNCTION accounts_to_expire(p_limit integer) RETURNS TABLE (lane smallint, id text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
-BEGIN
-  RETURN QUERY SELECT a.lane, a.id FROM accounts a JOIN lanes l ON l.lane = a.lane AND l.is_owned
-    WHERE a.grants_expire_at <= clock_timestamp() AND a.balance_micros > a.held_micros ORDER BY a.grants_expire_at LIMIT p_limit;
-END
+  SELECT a.lane, a.id FROM accounts a JOIN lanes l ON l.lane = a.lane AND l.is_owned
+    WHERE a.grants_expire_at <= clock_timestamp() AND a.balance_micros > a.held_micros ORDER BY a.grants_expire_at LIMIT p_limit
 $$;
 
 -- Takes what has expired from the balance of an account.
 CREATE OR REPLACE FUNCTION expire_account_grants(p_lane smallint, p_id text) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  PERFORM lock_account(p_lane, p_id);
-  PERFORM expire_grants(p_lane, p_id);
-END
+  SELECT lock_account(p_lane, p_id);
+  SELECT expire_grants(p_lane, p_id);
 $$;
 
--- Takes what has expired of the grants of an account from its balance, as far as no running call holds it, each as a ledger row of its
--- own. The caller holds the lock of the lane.
+-- Takes what has expired of the grants of an account from its balance, as far as no running call holds it, each as a ledger row
+-- of its own. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION expire_grants(p_lane smallint, p_account_id text) RETURNS void
   LANGUAGE plpgsql
 AS $$

@@ -18,26 +18,23 @@ BEGIN
   IF v_row.id IS NOT NULL THEN
     SELECT g.expires_at, g.is_promotional INTO v_expires_at, v_is_promotional FROM grants g
       WHERE g.lane = p_lane AND g.account_id = p_account_id AND g.seq = v_row.seq;
-    IF (v_row.kind::text, v_row.amount_micros, v_row.reason, v_row.adjusted_id, coalesce(v_expires_at, 'infinity'),
+    PERFORM refuse('idempotency_key_reused',
+      format('This idempotency key was used for another movement, ledger row %s.', v_row.seq))
+      WHERE (v_row.kind::text, v_row.amount_micros, v_row.reason, v_row.adjusted_id, coalesce(v_expires_at, 'infinity'),
         coalesce(v_is_promotional, false))
-        <> (p_kind, p_amount_micros, p_reason, '', coalesce(p_expires_at, 'infinity'), p_is_promotional) THEN
-      PERFORM refuse('idempotency_key_reused',
-        format('This idempotency key was used for another movement, ledger row %s.', v_row.seq));
-    END IF;
+        <> (p_kind, p_amount_micros, p_reason, '', coalesce(p_expires_at, 'infinity'), p_is_promotional);
     RETURN QUERY SELECT * FROM get_entry(p_lane, p_account_id, v_row.id, v_row.month);
     RETURN;
   END IF;
   PERFORM require_open_account(p_lane, p_account_id);
-  IF v_account.balance_micros + p_amount_micros < v_account.held_micros THEN
-    PERFORM refuse('insufficient_balance', format('The adjustment would take {%s micros}, but only {%s micros} is free: the balance is {%s micros}, running calls hold {%s micros}.',
-        -p_amount_micros, v_account.balance_micros - v_account.held_micros, v_account.balance_micros, v_account.held_micros),
-      jsonb_build_object('balance_micros', v_account.balance_micros::text, 'held_micros', v_account.held_micros::text,
-        'available_micros', (v_account.balance_micros - v_account.held_micros)::text, 'required_micros', (-p_amount_micros)::text,
-        'shortage_micros', (-p_amount_micros - v_account.balance_micros + v_account.held_micros)::text));
-  END IF;
-  IF v_account.balance_micros + p_amount_micros > 9000000000000000 THEN
-    PERFORM refuse('invalid_argument', 'a balance can be at most {9000000000000000 micros}', '{"field":"amount_micros"}');
-  END IF;
+  PERFORM refuse('insufficient_balance', format('The adjustment would take {%s micros}, but only {%s micros} is free: the balance is {%s micros}, running calls hold {%s micros}.',
+      -p_amount_micros, v_account.balance_micros - v_account.held_micros, v_account.balance_micros, v_account.held_micros),
+    jsonb_build_object('balance_micros', v_account.balance_micros::text, 'held_micros', v_account.held_micros::text,
+      'available_micros', (v_account.balance_micros - v_account.held_micros)::text, 'required_micros', (-p_amount_micros)::text,
+      'shortage_micros', (-p_amount_micros - v_account.balance_micros + v_account.held_micros)::text))
+    WHERE v_account.balance_micros + p_amount_micros < v_account.held_micros;
+  PERFORM refuse('invalid_argument', 'a balance can be at most {9000000000000000 micros}', '{"field":"amount_micros"}')
+    WHERE v_account.balance_micros + p_amount_micros > 9000000000000000;
   PERFORM post_entries(ARRAY[ROW(p_lane, p_account_id, NULL, p_entry_id, p_month, p_kind, p_amount_micros, p_reason, '',
     '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', '', NULL, 0, 0, 0, '', NULL, '')::entry_item], NULL);
   IF p_expires_at IS NOT NULL OR p_is_promotional THEN
@@ -53,8 +50,8 @@ BEGIN
 END
 $$;
 
--- The ledger row that an idempotency key of a credit, an adjustment or a refund wrote; NULL if it wrote none. The caller holds the lock
--- of the lane, and refuses a request that differs from the row.
+-- The ledger row that an idempotency key of a credit, an adjustment or a refund wrote; NULL if it wrote none. The caller holds
+-- the lock of the lane, and refuses a request that differs from the row.
 CREATE OR REPLACE FUNCTION movement_of_key(p_lane smallint, p_account_id text, p_idempotency_key text) RETURNS ledger
   LANGUAGE plpgsql STABLE
 AS $$
@@ -69,40 +66,30 @@ BEGIN
   END IF;
   SELECT l.* INTO v_row FROM ledger l
     WHERE l.lane = p_lane AND l.account_id = p_account_id AND l.seq = v_key.seq AND l.month = v_key.month;
-  IF NOT FOUND THEN
-    PERFORM refuse('idempotency_key_reused', format('This idempotency key was used for ledger row %s, which is archived.', v_key.seq));
-  END IF;
+  PERFORM refuse('idempotency_key_reused', format('This idempotency key was used for ledger row %s, which is archived.', v_key.seq))
+    WHERE NOT FOUND;
   RETURN v_row;
 END
 $$;
 
--- Appends a ledger row about a payment, or one that corrects a charge, and returns its id and month. The caller holds the lock of the lane.
+-- Appends a ledger row about a payment, or one that corrects a charge, and returns its id and month. The caller holds the lock of
+-- the lane.
 CREATE OR REPLACE FUNCTION post_movement(p_lane smallint, p_account_id text, p_kind entry_kind, p_micros bigint, p_reason text,
   p_adjusted_id text DEFAULT '', OUT id text, OUT month integer)
   LANGUAGE plpgsql
 AS $$
 DECLARE
   v_now constant timestamptz := clock_timestamp();
-  v_utc constant timestamp := v_now AT TIME ZONE 'UTC';
 BEGIN
-  id := entry_id(p_lane, v_now);
-  month := (extract(year FROM v_utc) - 1970) * 12 + extract(month FROM v_utc) - 1;
+  id := 'led' || substr(event_id(p_lane, v_now), 4);
+  month := (SELECT t.month FROM day_and_month(v_now) t);
   PERFORM post_entries(ARRAY[ROW(p_lane, p_account_id, NULL, id, month, p_kind, p_micros, p_reason, '', '', '', 0, 0, 0, 0, 0, 0,
     0, 0, '', '', NULL, 0, 0, 0, '', NULL, p_adjusted_id)::entry_item], NULL);
 END
 $$;
 
--- The id of a ledger row that no server asked for.
-CREATE OR REPLACE FUNCTION entry_id(p_lane smallint, p_at timestamptz) RETURNS text
-  LANGUAGE plpgsql
-AS $$
-BEGIN
-  RETURN 'led' || substr(event_id(p_lane, p_at), 4);
-END
-$$;
-
--- Takes what an account owes for reversed payments from its balance, as far as no running call holds it. p_reason describes the ledger
--- row; empty for a later payment of what is owed. The caller holds the lock of the lane.
+-- Takes what an account owes for reversed payments from its balance, as far as no running call holds it. p_reason describes the
+-- ledger row; empty for a later payment of what is owed. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION take_owed(p_lane smallint, p_account_id text, p_reason text) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -119,10 +106,8 @@ END
 $$;
 
 -- The ledger row with this id, if the account has it. An empty account matches every account.
-CREATE OR REPLACE FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer)
-  RETURNS SETOF priced_ledger
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+CREATE OR REPLACE FUNCTION get_entry(p_lane smallint, p_account_id text, p_id text, p_month integer) RETURNS SETOF priced_ledger
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   -- One plan for all partitions, of which a call reads one.
   SET plan_cache_mode = force_generic_plan
 AS $$
@@ -132,13 +117,11 @@ BEGIN
 END
 $$;
 
--- A page of an account's ledger, newest first. A p_before of 0 means the first page.
--- The numbers of entries have no gaps, so the page is known before it is read. Without an order and a limit below, each
--- partition is searched once, and the plan is made in a tenth of the time.
+-- A page of an account's ledger, newest first; a p_before of 0 means the first page. Numbers have no gaps, so the page is known
+-- before it is read: without an order and a limit, each partition is searched once, and planning takes a tenth of the time.
 CREATE OR REPLACE FUNCTION list_entries(p_lane smallint, p_account_id text, p_before bigint, p_limit integer)
   RETURNS SETOF priced_ledger
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   -- Plans for all partitions are made once for a session.
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
@@ -158,14 +141,12 @@ $$;
 -- means from the start. Ids sort by time. Only the months since a year before are read.
 -- null: p_month
 CREATE OR REPLACE FUNCTION list_recent_entries(p_before text, p_month integer, p_limit integer) RETURNS SETOF priced_ledger
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
-  c_today constant timestamp := clock_timestamp() AT TIME ZONE 'UTC';
   -- The clock of a server can be ahead of this one.
-  c_next_month constant integer := (extract(year FROM c_today) - 1970) * 12 + extract(month FROM c_today);
+  c_next_month constant integer := (SELECT t.month + 1 FROM day_and_month(clock_timestamp()) t);
   v_before constant text := CASE p_before WHEN '' THEN 'led_' || repeat('z', 26) ELSE p_before END;
   v_month integer := coalesce(p_month, c_next_month);
   v_missing integer := p_limit;
@@ -201,8 +182,7 @@ CREATE OR REPLACE FUNCTION filter_entries(
   p_lane smallint, p_account_id text, p_kind text, p_key_id text, p_model text, p_first bigint, p_end bigint,
   p_limit integer
 ) RETURNS SETOF priced_ledger
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   -- Plans for all partitions are made once for a session.
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
@@ -234,8 +214,7 @@ $$;
 -- null: p_from, p_to
 CREATE OR REPLACE FUNCTION ledger_range(p_lane smallint, p_account_id text, p_from timestamptz, p_to timestamptz)
   RETURNS TABLE (first_seq bigint, end_seq bigint)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
@@ -250,9 +229,8 @@ BEGIN
 END
 $$;
 
--- The number of the first entry of an account at this time or later, at most p_last + 1. Entries are in the order of their
--- times, so the primary key finds it in a few steps, each of which ends at the first partition that has the entry. An
--- entry that was archived counts as older.
+-- The number of the first entry of an account at this time or later, at most p_last + 1; archived entries count as older. Entries
+-- are in the order of their times, so the primary key finds it in a few steps, each at the first partition that has the entry.
 CREATE OR REPLACE FUNCTION seq_at(p_lane smallint, p_account_id text, p_time timestamptz, p_last bigint) RETURNS bigint
   LANGUAGE plpgsql STABLE
 AS $$
@@ -274,16 +252,16 @@ BEGIN
 END
 $$;
 
--- The lines of the statement of an account from one time until before another, both on a quarter of an hour: the balances, the charges by
--- model, and the other entries, of which those after the first 1,000 are added up by kind. No lines if entries of the time are archived.
+-- The lines of the statement of an account from one time until before another, both on a quarter of an hour: the balances, the
+-- charges by model, and the other entries, of which those after the first 1,000 are added up by kind. No lines if entries of the
+-- time are archived.
 -- null: created_at
 -- kind: opening_balance | credit | topup | refund | adjustment | expiry | generation | closing_balance
 CREATE OR REPLACE FUNCTION get_statement(p_lane smallint, p_account_id text, p_from timestamptz, p_to timestamptz)
   RETURNS TABLE (
     kind text, id text, created_at timestamptz, reason text, model text, entries bigint, input bigint, output bigint, amount_micros bigint
   )
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   -- Without the last setting, PostgreSQL sorts all rows of the month to group them.
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$

@@ -1,7 +1,7 @@
 -- The counters of limits: which of them a call uses, whether they have room for it, and what it adds to them.
 
--- Whether any limit can apply to a call: of its account, of its key or an ancestor, or of a plan. p_limited_plans are the plans that
--- have limits, NULL for none. Reads only columns of rows that a batch reads anyway.
+-- Whether any limit can apply to a call: of its account, of its key or an ancestor, or of a plan. p_limited_plans are the plans
+-- that have limits, NULL for none. Reads only columns of rows that a batch reads anyway.
 CREATE OR REPLACE FUNCTION limits_apply(
   p_account_is_limited boolean, p_key_is_limited boolean, p_plan text, p_ancestors text[], p_limited_plans text[]
 ) RETURNS boolean
@@ -38,7 +38,11 @@ BEGIN
   CROSS JOIN LATERAL (
     SELECT '' AS user_id
     UNION ALL
-    SELECT counter_user(p_lane, p_account_id, s.subject_id, s.plan, p_user_id)
+    -- An account has at most 100,000 rows of users: the other users share one.
+    SELECT CASE WHEN EXISTS (SELECT 1 FROM limit_counters c WHERE c.lane = p_lane AND c.account_id = p_account_id
+          AND c.subject_id = s.subject_id AND c.plan = s.plan AND c.user_id = p_user_id)
+        OR NOT EXISTS (SELECT 1 FROM limit_users u WHERE u.lane = p_lane AND u.account_id = p_account_id AND u.counters >= 100000)
+      THEN p_user_id ELSE '(other)' END
     WHERE p_user_id <> '' AND EXISTS (SELECT 1 FROM limits l WHERE l.per_user
       AND l.lane = CASE s.plan WHEN '' THEN p_lane ELSE 1024 END
       AND l.owner_id = CASE s.plan WHEN '' THEN s.subject_id ELSE s.plan END)
@@ -46,8 +50,8 @@ BEGIN
 END
 $$;
 
--- The counters of a call of the last of these keys at a time. p_version is that of the account's limits. The planner inlines it: a
--- call for each item of a batch takes much longer.
+-- The counters of a call of the last of these keys at a time. p_version is that of the account's limits. The planner inlines it:
+-- a call for each item of a batch takes much longer.
 CREATE OR REPLACE FUNCTION counters_of_call(
   p_lane smallint, p_account_id text, p_key_ids text[], p_account_is_limited boolean, p_key_is_limited boolean,
   p_limited_plans text[], p_plans_version bigint, p_version bigint, p_user_id text, p_at timestamptz
@@ -81,26 +85,9 @@ AS $$
   WHERE p_limited_plans IS NOT NULL AND k.lane = p_lane AND k.id = ANY (p_key_ids) AND k.plan = ANY (p_limited_plans)
 $$;
 
--- The user whose counters count a call with this user. An account has at most 100,000 rows of users: the other users share one.
-CREATE OR REPLACE FUNCTION counter_user(p_lane smallint, p_account_id text, p_subject_id text, p_plan text, p_user_id text)
-  RETURNS text
-  LANGUAGE plpgsql STABLE
-AS $$
-BEGIN
-  IF EXISTS (SELECT 1 FROM limit_counters c WHERE c.lane = p_lane AND c.account_id = p_account_id
-      AND c.subject_id = p_subject_id AND c.plan = p_plan AND c.user_id = p_user_id)
-    OR NOT EXISTS (SELECT 1 FROM limit_users u WHERE u.lane = p_lane AND u.account_id = p_account_id
-      AND u.counters >= 100000)
-  THEN
-    RETURN p_user_id;
-  END IF;
-  RETURN '(other)';
-END
-$$;
-
--- Checks a hold against all limits that apply to it: spent + held + needed <= amount. p_counters are those of the call and p_places
--- their places; p_changed are those that earlier holds of the batch have changed, at p_changed_places. p_is_short: the balance is too
--- low; then the details also have the remaining amounts of the limits. Reads no table.
+-- Checks a hold against all limits that apply: spent + held + needed <= amount. p_changed are the counters that earlier holds of
+-- the batch have changed. p_is_short: the balance is too low; then the details also have what is left of the limits. Reads no
+-- table.
 CREATE OR REPLACE FUNCTION check_limits(
   p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[], p_model text, p_user text,
   p_amount bigint, p_tokens bigint, p_is_short boolean, p_at timestamptz
@@ -167,8 +154,8 @@ BEGIN
 END
 $$;
 
--- Returns, as JSON, the remaining amounts of the limits without the hold, and the limit that refuses it: the one with the longest wait.
--- p_counters are the counters with the hold, and p_held what it holds of them.
+-- Returns, as JSON, the remaining amounts of the limits without the hold, and the limit that refuses it: the one with the longest
+-- wait. p_counters are the counters with the hold, and p_held what it holds of them.
 CREATE OR REPLACE FUNCTION explain_limits(p_counters limit_counter[], p_held held_counter[], p_at timestamptz) RETURNS text
   LANGUAGE plpgsql STABLE
 AS $$
@@ -223,8 +210,8 @@ BEGIN
 END
 $$;
 
--- Writes counters that do not exist or have old definitions, and returns all of them. Others keep their place. The caller holds the
--- lock of the lane.
+-- Writes counters that do not exist or have old definitions, and returns all of them. Others keep their place. The caller holds
+-- the lock of the lane.
 CREATE OR REPLACE FUNCTION align_counters(
   p_lane smallint, p_account_id text, p_names counter_name[], p_version bigint, p_plans_version bigint, p_at timestamptz
 ) RETURNS call_counters
@@ -263,7 +250,8 @@ BEGIN
 END
 $$;
 
--- What counters must contain at a time: the definitions as they are now, with what the rows have counted. New limits start at zero.
+-- What counters must contain at a time: the definitions as they are now, with what the rows have counted. New limits start at
+-- zero.
 CREATE OR REPLACE FUNCTION aligned_counters(p_lane smallint, p_account_id text, p_names counter_name[], p_at timestamptz)
   RETURNS TABLE (place tid, counter limit_counter, valid_until timestamptz)
   LANGUAGE plpgsql STABLE ROWS 2
@@ -309,10 +297,9 @@ BEGIN
 END
 $$;
 
--- Releases what an ended hold held of counters, and adds a charge to the counters of all limits that apply to it now: also of those
--- that were set while the call ran. Amounts held of a removed limit are dropped. p_counters and p_places are those of the call, NULL
--- without a charge; p_changed are those that earlier items of the batch have changed, at p_changed_places. Writes the events
--- of the thresholds that the charge crosses. Returns the changed counters. The caller holds the lock of the lane.
+-- Releases what an ended hold held of counters, and adds a charge to all limits that apply now, also those set while the call
+-- ran. p_counters are those of the call, NULL without a charge; p_changed those that earlier items of the batch have changed.
+-- Writes the events of crossed thresholds. Returns the changed counters. The caller holds the lane.
 CREATE OR REPLACE FUNCTION settle_limits(
   p_lane smallint, p_account_id text, p_places tid[], p_counters limit_counter[], p_changed_places tid[], p_changed limit_counter[],
   p_held held_counter[], p_model text, p_user text, p_cost bigint, p_tokens bigint, p_at timestamptz
@@ -453,28 +440,5 @@ BEGIN
     v_last := greatest(v_last, p_counter.window_ends[i]);
   END LOOP;
   RETURN v_last;
-END
-$$;
-
--- Deletes counters of a lane that hold nothing: those of users whose windows passed a minute ago, and those of owners without limits.
--- The caller holds the lane.
-CREATE OR REPLACE FUNCTION sweep_counters(p_lane smallint, p_now timestamptz) RETURNS void
-  LANGUAGE plpgsql
-AS $$
-BEGIN
-  WITH old AS MATERIALIZED (
-    SELECT c.account_id, c.subject_id, c.plan, c.user_id FROM limit_counters c
-    WHERE c.lane = p_lane AND 0 = ALL ((c.counter).held) AND ((c.user_id <> '' AND c.expires_at < p_now - interval '1 minute') OR NOT EXISTS (
-      SELECT 1 FROM limits l WHERE l.lane = CASE c.plan WHEN '' THEN p_lane ELSE 1024 END
-        AND l.owner_id = CASE c.plan WHEN '' THEN c.subject_id ELSE c.plan END))
-    LIMIT 1000
-  ), deleted AS (
-    DELETE FROM limit_counters c USING old o
-    WHERE c.lane = p_lane AND c.account_id = o.account_id AND c.subject_id = o.subject_id AND c.plan = o.plan
-      AND c.user_id = o.user_id
-  )
-  UPDATE limit_users u SET counters = u.counters - o.deleted
-  FROM (SELECT d.account_id, count(*)::integer AS deleted FROM old d WHERE d.user_id <> '' GROUP BY d.account_id) o
-  WHERE u.lane = p_lane AND u.account_id = o.account_id;
 END
 $$;

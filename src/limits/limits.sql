@@ -1,8 +1,7 @@
 -- Limits: their definitions, and what a new one has already counted. counters.sql applies them to calls.
 
--- The limits of an owner, with what is counted for a user: of a key all that apply to its calls, of an account its own and those that its
--- plan gives to each of its keys. Both include the requests per minute and the active keys. Limits of a plan (lane 1024) have no counters of their
--- own, so those in the list of an account have counted nothing.
+-- The limits of an owner, with what is counted for a user: of a key all that apply to its calls, of an account its own and its
+-- plan's, both with the requests per minute and the active keys. Limits of a plan (lane 1024) have no counters of their own.
 CREATE OR REPLACE FUNCTION view_limits(p_lane smallint, p_owner_id text, p_user text) RETURNS SETOF limit_view
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -89,8 +88,8 @@ BEGIN
 END
 $$;
 
--- Sets a limit of an account, a key or a plan for an operator, or of an account for a member; p_limit is its row as JSON. An account
--- and a key have their lane, a plan has lane 1024. Returns the limit.
+-- Sets a limit of an account, a key or a plan for an operator, or of an account for a member; p_limit is its row as JSON. An
+-- account and a key have their lane, a plan has lane 1024. Returns the limit.
 CREATE OR REPLACE FUNCTION put_limit(p_caller caller, p_lane smallint, p_owner_id text, p_limit text) RETURNS SETOF limit_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -100,18 +99,15 @@ DECLARE
   v_limit constant limits := json_populate_record(NULL::limits, p_limit::json);
 BEGIN
   PERFORM set_limits(p_lane, v_account_id, p_owner_id, json_build_array(p_limit::json)::text, false, actor_kind(p_caller));
-  PERFORM log_change(p_caller, p_lane, p_owner_id, v_account_id);
-  IF p_lane = no_lane() THEN
-    PERFORM change_shared_data();
-  END IF;
+  PERFORM log_shared_change(p_caller, p_lane, p_owner_id, v_account_id);
   RETURN QUERY SELECT v.* FROM view_limits(p_lane, p_owner_id, '') v
     WHERE v.owner_id = p_owner_id AND v.metric = v_limit.metric AND v.period = v_limit.period AND v.model = v_limit.model
       AND v.per_user = v_limit.per_user;
 END
 $$;
 
--- Removes a limit of an account, a key or a plan for an operator, or of an account for a member. Running calls lose nothing: what they
--- hold of it is forgotten.
+-- Removes a limit of an account, a key or a plan for an operator, or of an account for a member. Running calls lose nothing: what
+-- they hold of it is forgotten.
 CREATE OR REPLACE FUNCTION delete_limit(p_caller caller, p_lane smallint, p_owner_id text, p_id text) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -119,15 +115,12 @@ DECLARE
   v_proven constant keys := prove(p_caller, p_lane);
   v_account_id constant text := lock_limit_owner(p_lane, p_owner_id);
 BEGIN
-  IF NOT remove_limit(p_lane, v_account_id, p_owner_id, p_id, actor_kind(p_caller)) THEN
-    PERFORM refuse('not_found', 'The owner has no such limit.');
-  END IF;
-  PERFORM log_change(p_caller, p_lane, p_owner_id, v_account_id);
-  IF p_lane = no_lane() THEN
-    PERFORM change_shared_data();
-  ELSE
+  PERFORM refuse('not_found', 'The owner has no such limit.')
+    WHERE NOT remove_limit(p_lane, v_account_id, p_owner_id, p_id, actor_kind(p_caller));
+  IF p_lane <> no_lane() THEN
     PERFORM mark_limited(p_lane, v_account_id, p_owner_id);
   END IF;
+  PERFORM log_shared_change(p_caller, p_lane, p_owner_id, v_account_id);
 END
 $$;
 
@@ -140,9 +133,7 @@ DECLARE
 BEGIN
   IF p_lane = no_lane() THEN
     PERFORM 1 FROM plans p WHERE p.name = p_owner_id FOR UPDATE;
-    IF NOT FOUND THEN
-      PERFORM refuse('not_found', 'There is no such plan.');
-    END IF;
+    PERFORM refuse('not_found', 'There is no such plan.') WHERE NOT FOUND;
     RETURN '';
   END IF;
   SELECT k.account_id INTO v_account_id FROM keys k WHERE k.lane = p_lane AND k.id = p_owner_id;
@@ -152,10 +143,9 @@ BEGIN
 END
 $$;
 
--- Sets limits of an account, a key or a plan (in lane 1024, without an account). A limit with the same metric, window, model and
--- "per" gets the new amount and keeps what it has counted. p_replaces: the owner's other limits are removed. p_limits is a JSON
--- list of rows of limits, with ids for those that are new. A member may only repeat the limits of operators, and a key may also lower
--- them; see actor_kind. The caller holds the lock of the account.
+-- Sets limits of an account, a key or a plan (lane 1024): a JSON list of rows, with ids for new ones. A limit with the same
+-- metric, window, model and "per" keeps what it has counted. p_replaces: the owner's other limits are removed. A member may only
+-- repeat the limits of operators, and a key may also lower them; see actor_kind. The caller holds the lock of the account.
 CREATE OR REPLACE FUNCTION set_limits(
   p_lane smallint, p_account_id text, p_owner_id text, p_limits text, p_replaces boolean, p_actor text
 ) RETURNS void
@@ -208,10 +198,9 @@ BEGIN
 END
 $$;
 
--- Gives new limits of an account or a key counters with what the usage of their windows is already. Those of a minute start at zero.
--- Users that the usage counts as "(other)" are not known, so that a counter of a user is not exact if there are any.
-CREATE OR REPLACE FUNCTION count_spent(p_lane smallint, p_account_id text, p_owner_id text, p_limit_ids text[])
-  RETURNS void
+-- Gives new limits of an account or a key counters with what the usage of their windows is already. Those of a minute start at
+-- zero. Users that the usage counts as "(other)" are not known, so that a counter of a user is not exact if there are any.
+CREATE OR REPLACE FUNCTION count_spent(p_lane smallint, p_account_id text, p_owner_id text, p_limit_ids text[]) RETURNS void
   LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -256,8 +245,9 @@ BEGIN
 END
 $$;
 
--- Removes a limit of an account, a key or a plan, and the counters of an account or key that has no other. Other counters go when their
--- row is used again or swept. The caller holds the lock of the account and marks it. Returns whether there was such a limit.
+-- Removes a limit of an account, a key or a plan, and the counters of an account or key that has no other. Other counters go when
+-- their row is used again or swept. The caller holds the lock of the account and marks it. Returns whether there was such a
+-- limit.
 CREATE OR REPLACE FUNCTION remove_limit(p_lane smallint, p_account_id text, p_owner_id text, p_id text, p_actor text)
   RETURNS boolean
   LANGUAGE plpgsql
@@ -286,15 +276,14 @@ $$;
 
 -- Refuses that a member or a key changes or removes a limit that an operator set.
 CREATE OR REPLACE FUNCTION refuse_change_of_limit() RETURNS void
-  LANGUAGE plpgsql
+  LANGUAGE sql
 AS $$
-BEGIN
-  PERFORM refuse('invalid_argument', 'An operator of the service set this limit, and only operators can change or remove it.',
-    '{"field":"limits"}');
-END
+  SELECT refuse('invalid_argument', 'An operator of the service set this limit, and only operators can change or remove it.',
+    '{"field":"limits"}')
 $$;
 
--- Stores that the limits of an account or its keys have changed, and whether they have any, in the columns that each hold reads. The caller holds the lock of the account.
+-- Stores that the limits of an account or its keys have changed, and whether they have any, in the columns that each hold reads.
+-- The caller holds the lock of the account.
 CREATE OR REPLACE FUNCTION mark_limited(p_lane smallint, p_account_id text, p_owner_id text) RETURNS void
   LANGUAGE plpgsql
 AS $$

@@ -1,7 +1,7 @@
 -- Sessions: of persons on the page of an account, and of operators in the console.
 
--- Starts a session of the person with this identity, who is p_new_id if the identity is new. Deletes some sessions that ended, some people
--- who joined no account within 30 days, and what is no longer shown of closed accounts.
+-- Starts a session of the person with this identity, who is p_new_id if the identity is new. Deletes some sessions that ended,
+-- some people who joined no account within 30 days, and what is no longer shown of closed accounts.
 CREATE OR REPLACE FUNCTION sign_in_person(
   p_issuer text, p_subject text, p_email text, p_new_id text, p_session_id text, p_fingerprint bytea, p_user_agent text,
   p_address text
@@ -41,8 +41,8 @@ BEGIN
 END
 $$;
 
--- The session of the customer page with this fingerprint, if it has not ended. Records the use once a minute. The page that an operator
--- views is closed when the operator is revoked or becomes a viewer.
+-- The session of the customer page with this fingerprint, if it has not ended. Records the use once a minute. The page that an
+-- operator views is closed when the operator is revoked or becomes a viewer.
 CREATE OR REPLACE FUNCTION find_page_session(p_fingerprint bytea)
   RETURNS TABLE (id text, person_id text, email text, operator_name text, account_id text, expires_at timestamptz,
     issuer text)
@@ -70,8 +70,8 @@ BEGIN
 END
 $$;
 
--- When a session of the customer page ends: 30 days after the sign-in, or 7 days after its last use. A view of an operator ends after an
--- hour, and the link to it after a minute.
+-- When a session of the customer page ends: 30 days after the sign-in, or 7 days after its last use. A view of an operator ends
+-- after an hour, and the link to it after a minute.
 CREATE OR REPLACE FUNCTION page_session_expiry(p_session page_sessions) RETURNS timestamptz
   LANGUAGE sql STABLE
   RETURN CASE WHEN (p_session).is_link THEN (p_session).created_at + interval '1 minute'
@@ -81,13 +81,11 @@ CREATE OR REPLACE FUNCTION page_session_expiry(p_session page_sessions) RETURNS 
 -- The sessions of a person, the one with the latest use first.
 CREATE OR REPLACE FUNCTION list_page_sessions(p_person_id text)
   RETURNS TABLE (id text, created_at timestamptz, used_at timestamptz, user_agent text, address text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT s.id, s.created_at, s.used_at, s.user_agent, s.address FROM page_sessions s
+  SELECT s.id, s.created_at, s.used_at, s.user_agent, s.address FROM page_sessions s
     WHERE s.person_id = p_person_id AND page_session_expiry(ROW(s.*)::page_sessions) > clock_timestamp()
-    ORDER BY s.used_at DESC, s.id;
-END
+    ORDER BY s.used_at DESC, s.id
 $$;
 
 -- Ends a session of the caller: of a person, or of an operator who views the page. An unknown one is ignored.
@@ -134,9 +132,8 @@ BEGIN
 END
 $$;
 
--- Starts a session of the operator with this identity; returns nothing if no active operator has it. The first sign-in binds
--- the identity to the operator with this e-mail address, which must be verified; afterwards only issuer and subject identify
--- the operator.
+-- Starts a session of the operator with this identity; returns nothing without one. The first sign-in binds the identity to the
+-- operator with this verified e-mail address; afterwards only issuer and subject identify the operator.
 CREATE OR REPLACE FUNCTION sign_in_operator(
   p_issuer text, p_subject text, p_email text, p_fingerprint bytea, p_request_id text
 ) RETURNS TABLE (id text, name text, role operator_role)
@@ -212,12 +209,11 @@ CREATE OR REPLACE FUNCTION end_session(p_fingerprint bytea, p_request_id text) R
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_now constant timestamptz := clock_timestamp();
   v_session operator_sessions;
   v_operator operators;
 BEGIN
   DELETE FROM operator_sessions s WHERE s.fingerprint = p_fingerprint RETURNING s.* INTO v_session;
-  IF session_expiry(v_session) > v_now THEN
+  IF session_expiry(v_session) > clock_timestamp() THEN
     SELECT o.* INTO v_operator FROM operators o WHERE o.id = v_session.operator_id;
     PERFORM log_session(v_operator, 'SignOut', '{}', p_request_id);
   END IF;
@@ -231,12 +227,10 @@ CREATE OR REPLACE FUNCTION session_expiry(p_session operator_sessions) RETURNS t
 
 -- Records a sign-in or a sign-out of an operator.
 CREATE OR REPLACE FUNCTION log_session(p_operator operators, p_method text, p_details json, p_request_id text) RETURNS void
-  LANGUAGE plpgsql
+  LANGUAGE sql
 AS $$
-BEGIN
-  PERFORM append_operator_event(
+  SELECT append_operator_event(
     json_populate_record(NULL::caller, json_build_object('id', p_operator.id, 'name', p_operator.name, 'method', p_method, 'reason', '',
       'details', p_details, 'request_id', p_request_id)),
-    no_lane(), p_operator.id, '', 'ok');
-END
+    no_lane(), p_operator.id, '', 'ok')
 $$;

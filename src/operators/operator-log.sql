@@ -10,8 +10,7 @@ CREATE OR REPLACE FUNCTION list_operator_events(
     lane smallint, seq bigint, created_at timestamptz, created_micros bigint, actor_id text, actor_name text, method text,
     target text, account_id text, reason text, outcome text, details json, request_id text
   )
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_custom_plan
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
@@ -37,7 +36,8 @@ BEGIN
 END
 $$;
 
--- Records a change by an operator, a member, or a person who joins an account, in its transaction. Changes by keys are not recorded.
+-- Records a change by an operator, a member, or a person who joins an account, in its transaction. Changes by keys are not
+-- recorded.
 CREATE OR REPLACE FUNCTION log_change(p_caller caller, p_lane smallint, p_target text, p_account_id text) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -48,10 +48,21 @@ BEGIN
 END
 $$;
 
+-- Records a change of a limit, a plan, a webhook or an operator, and shares it with the other cells if it belongs to no lane.
+CREATE OR REPLACE FUNCTION log_shared_change(p_caller caller, p_lane smallint, p_target text, p_account_id text) RETURNS void
+  LANGUAGE plpgsql
+AS $$
+BEGIN
+  PERFORM log_change(p_caller, p_lane, p_target, p_account_id);
+  IF p_lane = no_lane() THEN
+    PERFORM change_shared_data();
+  END IF;
+END
+$$;
+
 -- Records a change that was refused, at most 100 of an operator in a minute: an operator without rights must not fill the
 -- disk.
-CREATE OR REPLACE FUNCTION log_refusal(p_caller caller, p_lane smallint, p_account_id text, p_outcome text)
-  RETURNS void
+CREATE OR REPLACE FUNCTION log_refusal(p_caller caller, p_lane smallint, p_account_id text, p_outcome text) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -73,13 +84,11 @@ $$;
 
 -- Logs that the caller opens a page of an account: an operator its customer page, a member its page at the payment provider.
 CREATE OR REPLACE FUNCTION log_opened_page(p_caller caller, p_lane smallint, p_account_id text) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  PERFORM prove(p_caller, p_lane);
-  PERFORM require_account(p_lane, p_account_id);
-  PERFORM log_change(p_caller, p_lane, p_account_id, p_account_id);
-END
+  SELECT prove(p_caller, p_lane);
+  SELECT require_account(p_lane, p_account_id);
+  SELECT log_change(p_caller, p_lane, p_account_id, p_account_id);
 $$;
 
 -- Appends an event to the chain of its lane.

@@ -2,19 +2,17 @@
 
 -- The automatic top-ups of an account. No row before their settings were changed or a customer was stored.
 CREATE OR REPLACE FUNCTION get_auto_topup(p_lane smallint, p_account_id text) RETURNS SETOF auto_topup_view
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT s.account_id, s.is_enabled, s.threshold_micros, s.amount_micros, s.monthly_max_micros, s.failures, s.last_failure,
+  SELECT s.account_id, s.is_enabled, s.threshold_micros, s.amount_micros, s.monthly_max_micros, s.failures, s.last_failure,
       s.customer_id, s.method_id, s.method, s.page_id, s.page_url, s.page_created_at, auto_topup_month(p_lane, p_account_id),
       coalesce((SELECT t.id FROM topups t
         WHERE t.lane = p_lane AND t.account_id = p_account_id AND t.is_automatic AND t.state = 'pending'), '')
-    FROM auto_topups s WHERE s.lane = p_lane AND s.account_id = p_account_id;
-END
+    FROM auto_topups s WHERE s.lane = p_lane AND s.account_id = p_account_id
 $$;
 
--- Sets the automatic top-ups of an account. The amounts are kept when they are disabled. A key of the account may only lower and stop
--- them.
+-- Sets the automatic top-ups of an account. The amounts are kept when they are disabled. A key of the account may only lower and
+-- stop them.
 CREATE OR REPLACE FUNCTION put_auto_topup(
   p_caller caller, p_lane smallint, p_account_id text, p_is_enabled boolean, p_threshold_micros bigint, p_amount_micros bigint,
   p_monthly_max_micros bigint, p_currency text
@@ -27,11 +25,10 @@ DECLARE
 BEGIN
   PERFORM require_open_account(p_lane, p_account_id);
   SELECT s.* INTO v_old FROM auto_topups s WHERE s.lane = p_lane AND s.account_id = p_account_id;
-  IF p_caller.kind = 'key' AND p_is_enabled AND (v_old.is_enabled IS NOT TRUE OR p_threshold_micros > v_old.threshold_micros
-      OR p_amount_micros > v_old.amount_micros OR p_monthly_max_micros > v_old.monthly_max_micros) THEN
-    PERFORM refuse('insufficient_scope',
-      'A key can only lower and stop automatic top-ups. To start or to raise them, sign in to the account page or ask the operator of this service.');
-  END IF;
+  PERFORM refuse('insufficient_scope',
+    'A key can only lower and stop automatic top-ups. To start or to raise them, sign in to the account page or ask the operator of this service.')
+    WHERE p_caller.kind = 'key' AND p_is_enabled AND (v_old.is_enabled IS NOT TRUE OR p_threshold_micros > v_old.threshold_micros
+      OR p_amount_micros > v_old.amount_micros OR p_monthly_max_micros > v_old.monthly_max_micros);
   IF p_is_enabled THEN
     INSERT INTO auto_topups AS s (lane, account_id, is_enabled, threshold_micros, amount_micros, monthly_max_micros, currency)
       VALUES (p_lane, p_account_id, true, p_threshold_micros, p_amount_micros, p_monthly_max_micros, p_currency)
@@ -51,9 +48,8 @@ BEGIN
 END
 $$;
 
--- Stores the customer at the provider, and the page on which the customer stores a payment method. The first customer stays, unless it is
--- p_replaced. A customer can exist before automatic top-ups are set. Of a closed account, only the customer is stored, for forget_customer,
--- and no row is returned.
+-- Stores the customer at the provider, and the page for a payment method. The first customer stays, unless it is p_replaced. Of a
+-- closed account, only the customer is stored, for forget_customer, and no row is returned.
 -- null: p_replaced, p_page_id, p_page_url
 CREATE OR REPLACE FUNCTION set_auto_topup_page(
   p_lane smallint, p_account_id text, p_currency text, p_customer_id text, p_replaced text, p_page_id text, p_page_url text
@@ -78,9 +74,8 @@ BEGIN
 END
 $$;
 
--- Applies the state of a page on which a customer stores a payment method, as a server read it from the provider. p_method_id is NULL if
--- none was stored; p_is_over if the page can store none any more. A page of another installation with the same account at the provider
--- is ignored.
+-- Applies the state of a page for a payment method, as a server read it from the provider. p_method_id is NULL if none was
+-- stored; p_is_over if the page can store none any more. A page of another installation is ignored.
 -- null: p_method_id, p_method
 CREATE OR REPLACE FUNCTION apply_auto_topup_page(
   p_lane smallint, p_account_id text, p_page_id text, p_page_at timestamptz, p_customer_id text, p_is_over boolean, p_method_id text,
@@ -106,17 +101,15 @@ $$;
 
 -- Forgets the customer of a closed account, after the payment provider deleted it.
 CREATE OR REPLACE FUNCTION forget_customer(p_lane smallint, p_account_id text, p_customer_id text) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  PERFORM lock_account(p_lane, p_account_id);
+  SELECT lock_account(p_lane, p_account_id);
   UPDATE auto_topups s SET customer_id = NULL
     WHERE s.lane = p_lane AND s.account_id = p_account_id AND s.customer_id = p_customer_id;
-END
 $$;
 
--- Accounts whose page for a payment method should be looked up now, or whose month with too many automatic top-ups is over; at most p_limit.
--- Each is returned to one server.
+-- Accounts whose page for a payment method should be looked up now, or whose month with too many automatic top-ups is over; at
+-- most p_limit. Each is returned to one server.
 CREATE OR REPLACE FUNCTION auto_topups_due(p_limit integer) RETURNS TABLE (account_id text)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -133,8 +126,8 @@ BEGIN
 END
 $$;
 
--- How an automatic top-up is paid, and whether the settings and the account still allow it. A payment that is late is not made if the
--- balance has risen meanwhile.
+-- How an automatic top-up is paid, and whether the settings and the account still allow it. A payment that is late is not made if
+-- the balance has risen meanwhile.
 CREATE OR REPLACE FUNCTION topup_charge(p_lane smallint, p_id text) RETURNS TABLE (is_allowed boolean, customer_id text, method_id text)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -154,12 +147,10 @@ $$;
 
 -- Lets automatic top-ups start again after their month is over.
 CREATE OR REPLACE FUNCTION resume_auto_topup(p_lane smallint, p_account_id text) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  PERFORM lock_account(p_lane, p_account_id);
-  PERFORM arm_auto_topup(p_lane, p_account_id, true);
-END
+  SELECT lock_account(p_lane, p_account_id);
+  SELECT arm_auto_topup(p_lane, p_account_id, true);
 $$;
 
 -- Starts an automatic top-up after a call was refused, if less than the threshold is free.
@@ -176,8 +167,8 @@ BEGIN
 END
 $$;
 
--- Lets the next charge or refused call below the threshold start an automatic top-up, if the settings allow one; starts one at once if
--- p_may_start and the balance is below. The caller holds the lock of the lane.
+-- Lets the next charge or refused call below the threshold start an automatic top-up, if the settings allow one; starts one at
+-- once if p_may_start and the balance is below. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION arm_auto_topup(p_lane smallint, p_account_id text, p_may_start boolean) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -202,8 +193,8 @@ BEGIN
 END
 $$;
 
--- Starts an automatic top-up of an account whose balance is below its threshold: a server pays it. Starts none beyond the monthly maximum,
--- or while the account owes something or is suspended. The caller holds the lock of the lane.
+-- Starts an automatic top-up of an account whose balance is below its threshold: a server pays it. Starts none beyond the monthly
+-- maximum, or while the account owes something or is suspended. The caller holds the lock of the lane.
 CREATE OR REPLACE FUNCTION start_auto_topup(p_lane smallint, p_account_id text) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -235,18 +226,15 @@ $$;
 CREATE OR REPLACE FUNCTION auto_topup_month(p_lane smallint, p_account_id text) RETURNS bigint
   LANGUAGE plpgsql STABLE
 AS $$
-DECLARE
-  c_start constant timestamptz := date_trunc('month', clock_timestamp(), 'UTC');
 BEGIN
   RETURN (SELECT coalesce(sum(t.amount_micros), 0) FROM topups t
-    WHERE t.lane = p_lane AND t.account_id = p_account_id AND t.is_automatic AND t.created_at >= c_start
-      AND t.state NOT IN ('failed', 'expired'));
+    WHERE t.lane = p_lane AND t.account_id = p_account_id AND t.is_automatic
+      AND t.created_at >= date_trunc('month', statement_timestamp(), 'UTC') AND t.state NOT IN ('failed', 'expired'));
 END
 $$;
 
 -- What follows from the end of an automatic top-up: the third failure in a row disables them. p_failure is empty after a payment,
--- "stopped" if the server did not pay because the settings had changed, and "no_answer" if the provider did not answer within a day. The
--- caller holds the lock of the lane.
+-- "stopped" if the settings had changed, "no_answer" if the provider did not answer within a day. The caller holds the lane.
 CREATE OR REPLACE FUNCTION end_auto_topup(p_lane smallint, p_account_id text, p_topup_id text, p_failure text) RETURNS void
   LANGUAGE plpgsql
 AS $$

@@ -1,7 +1,7 @@
 -- Top-ups, and what payments do to them.
 
--- Creates a top-up that is not paid yet, once per idempotency key. With p_has_default_url, the caller sent no p_return_url, and the server,
--- which may not be that of a repetition, added its own.
+-- Creates a top-up that is not paid yet, once per idempotency key. With p_has_default_url, the caller sent no p_return_url, and
+-- the server, which may not be that of a repetition, added its own.
 -- null: p_idempotency_key
 CREATE OR REPLACE FUNCTION create_topup(
   p_caller caller, p_lane smallint, p_account_id text, p_id text, p_amount_micros bigint, p_currency text, p_return_url text,
@@ -18,17 +18,15 @@ BEGIN
   SELECT t.* INTO v_topup FROM topups t
     WHERE t.lane = p_lane AND t.account_id = v_account.id AND t.idempotency_key = p_idempotency_key;
   IF FOUND THEN
-    IF (v_topup.amount_micros, v_topup.has_default_url) <> (p_amount_micros, p_has_default_url)
-        OR NOT p_has_default_url AND v_topup.return_url <> p_return_url THEN
-      PERFORM refuse('idempotency_key_reused');
-    END IF;
+    PERFORM refuse('idempotency_key_reused')
+      WHERE (v_topup.amount_micros, v_topup.has_default_url) <> (p_amount_micros, p_has_default_url)
+        OR NOT p_has_default_url AND v_topup.return_url <> p_return_url;
     RETURN NEXT v_topup;
     RETURN;
   END IF;
-  IF c_max_pending <= (SELECT count(*) FROM topups t
-      WHERE t.lane = p_lane AND t.account_id = v_account.id AND t.state = 'pending') THEN
-    PERFORM refuse('topup_limit_reached');
-  END IF;
+  PERFORM refuse('topup_limit_reached')
+    WHERE c_max_pending <= (SELECT count(*) FROM topups t
+      WHERE t.lane = p_lane AND t.account_id = v_account.id AND t.state = 'pending');
   PERFORM log_change(p_caller, p_lane, p_id, p_account_id);
   RETURN QUERY INSERT INTO topups (lane, id, account_id, state, amount_micros, currency, return_url, has_default_url,
       idempotency_key, created_at, next_poll_at)
@@ -40,21 +38,18 @@ $$;
 
 -- The top-up with this id, of this account if one is given.
 CREATE OR REPLACE FUNCTION get_topup(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF topups
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT t.* FROM topups t WHERE t.lane = p_lane AND t.id = p_id AND p_account_id IN ('', t.account_id);
-END
+  SELECT t.* FROM topups t WHERE t.lane = p_lane AND t.id = p_id AND p_account_id IN ('', t.account_id)
 $$;
 
--- The top-ups of an account, or of all if none is given, before the given one, newest first: with a state, or all if it is empty, and
--- only those whose payment differs from them if p_only_problems. An empty p_before means the first page.
+-- The top-ups of an account, or of all if none is given, before the given one, newest first: with a state, or all if it is empty,
+-- and only those whose payment differs from them if p_only_problems. An empty p_before means the first page.
 -- null: p_lane, p_account_id
 CREATE OR REPLACE FUNCTION list_topups(
   p_lane smallint, p_account_id text, p_state text, p_only_problems boolean, p_before text, p_limit integer
 ) RETURNS SETOF topups
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 BEGIN
@@ -74,30 +69,26 @@ $$;
 
 -- Stores the page of a top-up on which the customer pays. A repetition changes nothing.
 CREATE OR REPLACE FUNCTION set_topup_page(p_lane smallint, p_id text, p_page_id text, p_page_url text) RETURNS SETOF topups
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  PERFORM require_lane(p_lane);
+  SELECT require_lane(p_lane);
   UPDATE topups SET page_id = p_page_id, page_url = p_page_url WHERE lane = p_lane AND id = p_id AND page_id IS NULL;
-  RETURN QUERY SELECT t.* FROM topups t WHERE t.lane = p_lane AND t.id = p_id;
-END
+  SELECT t.* FROM topups t WHERE t.lane = p_lane AND t.id = p_id;
 $$;
 
 -- Stores the payment of an automatic top-up, before it is made. The first one stays. A state that was read without it
 -- is not applied any more.
 CREATE OR REPLACE FUNCTION set_topup_payment(p_lane smallint, p_id text, p_payment_id text) RETURNS SETOF topups
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  PERFORM require_lane(p_lane);
+  SELECT require_lane(p_lane);
   UPDATE topups SET payment_id = p_payment_id, version = version + 1
     WHERE lane = p_lane AND id = p_id AND payment_id IS NULL AND is_automatic AND state = 'pending';
-  RETURN QUERY SELECT t.* FROM topups t WHERE t.lane = p_lane AND t.id = p_id;
-END
+  SELECT t.* FROM topups t WHERE t.lane = p_lane AND t.id = p_id;
 $$;
 
--- Pending top-ups whose payment should be looked up now, at most p_limit. Each is returned to one server; the waits double, up to an
--- hour.
+-- Pending top-ups whose payment should be looked up now, at most p_limit. Each is returned to one server; the waits double, up to
+-- an hour.
 CREATE OR REPLACE FUNCTION topups_to_poll(p_limit integer) RETURNS TABLE (id text)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
@@ -114,10 +105,8 @@ BEGIN
 END
 $$;
 
--- Applies the state of a payment that a server read from the provider to its top-up: credits the payment once, and takes back what the
--- provider gave back or withdrew. p_version is that of the top-up before the payment was read.
--- Outcomes: "applied", "stale" if another state was applied meanwhile, "unknown" without such a top-up. "alert" is empty, or the reason
--- to tell operators: the name of what differs from the top-up, "late", "suspended" or "closed".
+-- Applies the state of a payment that a server read before p_version of its top-up changed: credits it once, and takes back what
+-- the provider gave back. alert is empty, or what operators are told: what differs, "late", "suspended" or "closed".
 -- outcome: applied | stale | unknown
 CREATE OR REPLACE FUNCTION apply_payment(p_lane smallint, p_id text, p_version bigint, p_seen text)
   RETURNS TABLE (outcome text, account_id text, alert text)
@@ -214,12 +203,10 @@ $$;
 
 -- Writes an event with the current state of a top-up. p_entry_id is the ledger row of its credit, if the event is about that.
 CREATE OR REPLACE FUNCTION write_topup_event(p_lane smallint, p_id text, p_type text, p_entry_id text) RETURNS void
-  LANGUAGE plpgsql
+  LANGUAGE sql
 AS $$
-BEGIN
-  PERFORM write_event(p_lane, t.account_id, p_type, jsonb_build_object('topup_id', t.id, 'state', t.state, 'automatic', t.is_automatic,
+  SELECT write_event(p_lane, t.account_id, p_type, jsonb_build_object('topup_id', t.id, 'state', t.state, 'automatic', t.is_automatic,
       'amount_micros', t.amount_micros, 'refunded_micros', t.refunded_micros, 'disputed_micros', t.disputed_micros,
       'entry_id', coalesce(p_entry_id, ''), 'balance_micros', a.balance_micros, 'owed_micros', a.owed_micros))
-    FROM topups t JOIN accounts a ON a.lane = t.lane AND a.id = t.account_id WHERE t.lane = p_lane AND t.id = p_id;
-END
+    FROM topups t JOIN accounts a ON a.lane = t.lane AND a.id = t.account_id WHERE t.lane = p_lane AND t.id = p_id
 $$;

@@ -2,11 +2,9 @@
 
 -- All plans.
 CREATE OR REPLACE FUNCTION list_plans() RETURNS SETOF plans
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT p.* FROM plans p ORDER BY p.name;
-END
+  SELECT p.* FROM plans p ORDER BY p.name
 $$;
 
 -- The number of accounts that are not closed and of active keys on each plan, in the lanes of the cell.
@@ -36,19 +34,16 @@ $$;
 CREATE OR REPLACE FUNCTION put_plan(
   p_caller caller, p_name text, p_rpm integer, p_max_active_keys integer, p_max_keys_created_per_hour integer
 ) RETURNS SETOF plans
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  PERFORM prove(p_caller);
+  SELECT prove(p_caller);
   INSERT INTO plans AS p (name, rpm, max_active_keys, max_keys_created_per_hour)
     VALUES (p_name, p_rpm, p_max_active_keys, coalesce(p_max_keys_created_per_hour, 10 * p_max_active_keys))
     ON CONFLICT ON CONSTRAINT plans_pkey DO UPDATE
       SET rpm = excluded.rpm, max_active_keys = excluded.max_active_keys,
           max_keys_created_per_hour = excluded.max_keys_created_per_hour;
-  PERFORM log_change(p_caller, no_lane(), p_name, '');
-  PERFORM change_shared_data();
-  RETURN QUERY SELECT p.* FROM plans p WHERE p.name = p_name;
-END
+  SELECT log_shared_change(p_caller, no_lane(), p_name, '');
+  SELECT p.* FROM plans p WHERE p.name = p_name;
 $$;
 
 -- The plan with this name; refuses when there is none.
@@ -59,9 +54,7 @@ DECLARE
   v_plan plans;
 BEGIN
   SELECT * INTO v_plan FROM plans WHERE name = p_name;
-  IF NOT FOUND THEN
-    PERFORM refuse('invalid_argument', 'there is no such plan', '{"field":"plan"}');
-  END IF;
+  PERFORM refuse('invalid_argument', 'there is no such plan', '{"field":"plan"}') WHERE NOT FOUND;
   RETURN v_plan;
 END
 $$;

@@ -45,13 +45,11 @@ CREATE OR REPLACE FUNCTION price_hash(p_before bytea, p_row price_versions) RETU
 -- A page of the prices of a model, latest first. A p_before of 0 means the first page.
 CREATE OR REPLACE FUNCTION list_prices(p_model text, p_before integer, p_limit integer)
   RETURNS TABLE (model text, version integer, prices text, effective_from timestamptz)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT v.model, v.version, prices_json(v.rates)::text, v.effective_from FROM price_versions v
+  SELECT v.model, v.version, prices_json(v.rates)::text, v.effective_from FROM price_versions v
     WHERE v.model = p_model AND v.version < CASE p_before WHEN 0 THEN 2147483647 ELSE p_before END
-    ORDER BY v.version DESC LIMIT p_limit;
-END
+    ORDER BY v.version DESC LIMIT p_limit
 $$;
 
 -- Appends a version of an account's prices: a discount, prices of a model, or neither to end those before. Returns the version.
@@ -91,28 +89,23 @@ CREATE OR REPLACE FUNCTION account_price_hash(p_before bytea, p_row account_pric
 -- A page of the versions of an account's prices, latest first. A p_before of 0 means the first page.
 CREATE OR REPLACE FUNCTION list_account_prices(p_lane smallint, p_account_id text, p_before integer, p_limit integer)
   RETURNS SETOF account_price_view
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT a.version, a.model, a.discount, prices_json(a.rates)::text, a.effective_from FROM account_prices a
+  SELECT a.version, a.model, a.discount, prices_json(a.rates)::text, a.effective_from FROM account_prices a
     WHERE a.lane = p_lane AND a.account_id = p_account_id AND a.version < CASE p_before WHEN 0 THEN 2147483647 ELSE p_before END
-    ORDER BY a.version DESC LIMIT p_limit;
-END
+    ORDER BY a.version DESC LIMIT p_limit
 $$;
 
 -- The prices of an account at a version: the last row of each model, and of all models.
 CREATE OR REPLACE FUNCTION get_account_prices(p_lane smallint, p_account_id text, p_version integer)
   RETURNS SETOF account_price_view
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY
   SELECT l.version, l.model, l.discount, prices_json(l.rates)::text, l.effective_from FROM (
     SELECT DISTINCT ON (a.model) a.* FROM account_prices a
     WHERE a.lane = p_lane AND a.account_id = p_account_id AND a.version <= p_version
     ORDER BY a.model, a.version DESC
-  ) l WHERE num_nonnulls(l.discount, l.rates) > 0;
-END
+  ) l WHERE num_nonnulls(l.discount, l.rates) > 0
 $$;
 
 -- Prices as the API writes them. NULL without prices.
@@ -120,14 +113,6 @@ CREATE OR REPLACE FUNCTION prices_json(p_rates price_rates[]) RETURNS jsonb
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN to_jsonb(p_rates[1]) - 'above_input_tokens' || CASE cardinality(p_rates) WHEN 1 THEN '{}'
     ELSE jsonb_build_object('tiers', to_jsonb(p_rates[2:])) END;
-
--- The prices of a call with this input: those of the highest bound that it exceeds. In SQL, so that PostgreSQL inlines it.
-CREATE OR REPLACE FUNCTION rates_of(p_rates price_rates[], p_input_tokens integer) RETURNS SETOF price_rates
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 1
-AS $$
-  SELECT r.* FROM unnest(p_rates) r WHERE r.above_input_tokens < greatest(p_input_tokens, 1)
-  ORDER BY r.above_input_tokens DESC LIMIT 1
-$$;
 
 -- What a generation costs at the prices of a tier after a discount, rounded up once after all tokens are added.
 CREATE OR REPLACE FUNCTION charge_of(

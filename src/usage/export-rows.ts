@@ -22,7 +22,7 @@ export type PricedMeter = MeterOf<keyof EntryPrices>;
  * if the version is unknown. List prices are those of the model at that time, without a discount or prices of the account. The
  * discount is in hundredths of a percent; null for none.
  */
-export type ExportRow = sql.ExportUsageRow;
+export type ExportRow = sql.PricedUsage;
 
 export type MovementRow = sql.ExportMovementsRow;
 
@@ -48,17 +48,18 @@ export async function* exportUsageOfLane(
     if (rows.length > 0) yield rows;
     const last = rows.at(-1);
     if (last) {
-      position = JSON.stringify([
-        last.account_id,
-        last.quarter,
-        last.key_id,
-        last.model,
-        last.user_id,
-        last.price_version,
-        last.price_tier,
-        last.price_list_version,
-        last.upstream,
-      ]);
+      const { account_id, quarter, key_id, model, user_id, price_version, price_tier, price_list_version, upstream } = last;
+      position = JSON.stringify({
+        account_id,
+        quarter,
+        key_id,
+        model,
+        user_id,
+        price_version,
+        price_tier,
+        price_list_version,
+        upstream,
+      });
     }
   } while (rows.length === pieceRows);
 }

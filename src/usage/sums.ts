@@ -51,7 +51,7 @@ export async function readUsage(
     throughSeq ??= piece.throughSeq;
     for (const row of piece.rows) sums.addSum(row);
     // The page is full, and its rows are complete: the next position is in a later period.
-    if (piece.next !== undefined && sums.isFullBefore((JSON.parse(piece.next) as [Quarter])[0], starts)) break;
+    if (piece.next !== undefined && sums.isFullBefore((JSON.parse(piece.next) as { quarter: Quarter }).quarter, starts)) break;
   }
   return { ...cutSums(sums, page), throughSeq: throughSeq ?? 0n };
 }
@@ -76,7 +76,7 @@ async function* usagePieces(
   let next: string | undefined = "";
   while (next !== undefined) {
     // The first row is the state of the piece.
-    const [head, ...rows]: sql.ReadUsageRow[] = await sql.readUsage(database.at(lane), {
+    const [head, ...rows]: sql.UsageGroup[] = await sql.readUsage(database.at(lane), {
       lane,
       accountId,
       starts: `{${starts.join(",")}}`,
@@ -169,7 +169,7 @@ async function* allUsagePieces(
   let accountId: string | null = options.fromId;
   while (accountId !== null) {
     // The first row is the state of the piece.
-    const [head, ...rows]: sql.ReadAllUsageRow[] = await sql.readAllUsage(cell, {
+    const [head, ...rows]: sql.UsageGroup[] = await sql.readAllUsage(cell, {
       starts: `{${starts.join(",")}}`,
       end,
       byAccount: by.account,
@@ -189,15 +189,12 @@ async function* allUsagePieces(
       for await (const piece of usagePieces(database, largeId, query, largeOptions))
         yield { rows: piece.rows, endsAccount: piece.next === undefined };
     }
-    accountId = head.account_id;
+    accountId = head.next;
   }
 }
 
 /** The usage of a group. Ids that are not grouped by are empty. */
-export type UsageSum = Omit<sql.ReadAllUsageRow, "start" | "account_id" | "large_account_id"> & {
-  start: Quarter;
-  account_id: string;
-};
+export type UsageSum = Omit<sql.UsageGroup, "start" | "through_seq" | "large_account_id" | "next"> & { start: Quarter };
 
 /** The fields of a sum that are added up. */
 export const USAGE_COUNTS = [

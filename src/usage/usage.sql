@@ -1,126 +1,106 @@
 -- Usage: the sums of quarters of an hour, reports and exports of them.
 
--- Adds up the usage of an account by period, and by key, model and user if wanted. p_starts are the first quarters of
--- the periods, in order; the last period ends before p_end.
---
--- A statement reads at most p_rows sums, in the order of the primary key, after p_position; the caller adds up what the
--- statements return. The first row of the result has no start: it has the number of the last ledger entry, and the next
--- position, which is NULL at the end. The groups follow in order, at most p_limit, only those after p_after. Positions
--- are JSON.
--- null: start, through_seq, next
+-- Adds up the usage of an account by period (p_starts are their first quarters), and by key, model and user if wanted. Reads at
+-- most p_rows sums after p_position; the caller adds up what the statements return. The first row has the last ledger entry, and
+-- the next position, NULL at the end. Groups follow in order, at most p_limit, after p_after. Positions are JSON.
 CREATE OR REPLACE FUNCTION read_usage(
   p_lane smallint, p_account_id text, p_starts integer[], p_end integer, p_by_key boolean, p_by_model boolean,
   p_by_user boolean, p_by_upstream boolean, p_after text, p_position text, p_rows bigint, p_limit bigint
-) RETURNS TABLE (
-    start integer, key_id text, model text, user_name text, upstream text, requests bigint, input bigint, cached_input bigint,
-    cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint, cost_micros bigint,
-    upstream_cost_micros bigint, uncosted_micros bigint, through_seq bigint, next text
-  )
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
-  -- The planner does not know the number of rows. Without the setting it sorts all of them to group them.
-  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
-AS $$
-DECLARE
-  v_position constant json := nullif(p_position, '');
-  v_after constant json := nullif(p_after, '');
-  -- No key has an empty id, so the first position is before every row of its quarter.
-  v_quarter constant integer := coalesce((v_position ->> 0)::integer, p_starts[1]);
-  v_key_id constant text := coalesce(v_position ->> 1, '');
-  v_model constant text := coalesce(v_position ->> 2, '');
-  v_user_id constant text := coalesce(v_position ->> 3, '');
-  v_price_version constant integer := coalesce((v_position ->> 4)::integer, 0);
-  v_price_tier constant integer := coalesce((v_position ->> 5)::integer, 0);
-  v_price_list_version constant integer := coalesce((v_position ->> 6)::integer, 0);
-  v_upstream constant text := coalesce(v_position ->> 7, '');
-  v_after_start constant integer := coalesce((v_after ->> 0)::integer, -1);
-  v_after_key_id constant text := coalesce(v_after ->> 2, '');
-  v_after_model constant text := coalesce(v_after ->> 3, '');
-  v_after_user_name constant text := coalesce(v_after ->> 4, '');
-  v_after_upstream constant text := coalesce(v_after ->> 5, '');
-  v_last record;
-BEGIN
-  -- The last sum of the statement. The index has all of its columns.
-  SELECT u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream,
-         json_build_array(u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream)::text AS position INTO v_last
-  FROM (
-    SELECT i.quarter, i.key_id, i.model, i.user_id, i.price_version, i.price_tier, i.price_list_version, i.upstream FROM usage_quarters i
-    WHERE i.lane = p_lane AND i.account_id = p_account_id AND i.quarter < p_end
-      AND (i.quarter, i.key_id, i.model, i.user_id, i.price_version, i.price_tier, i.price_list_version, i.upstream)
-        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version, v_upstream)
-    ORDER BY i.quarter, i.key_id, i.model, i.user_id, i.price_version, i.price_tier, i.price_list_version, i.upstream OFFSET p_rows - 1 LIMIT 1
-  ) u;
-
-  RETURN QUERY
-  SELECT NULL::integer, '', '', '', '', 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-         0::bigint, 0::bigint, 0::bigint, 0::bigint, a.last_seq, v_last.position
-  FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id;
-
-  RETURN QUERY
-  WITH groups AS MATERIALIZED (
-    SELECT p_starts[width_bucket(u.quarter, p_starts)] AS start, CASE WHEN p_by_key THEN u.key_id ELSE '' END AS key_id,
-           CASE WHEN p_by_model THEN u.model ELSE '' END AS model,
-           CASE WHEN p_by_user AND u.user_id <> '' THEN coalesce((SELECT n.name FROM end_users n
-             WHERE n.lane = p_lane AND n.account_id = p_account_id AND n.user_id = u.user_id), u.user_id) ELSE '' END AS user_name,
-           CASE WHEN p_by_upstream THEN u.upstream ELSE '' END AS upstream, sum(u.requests)::bigint AS requests,
-           sum(u.input)::bigint AS input, sum(u.cached_input)::bigint AS cached_input,
-           sum(u.cache_write)::bigint AS cache_write, sum(u.output)::bigint AS output,
-           sum(u.reasoning)::bigint AS reasoning, sum(u.images)::bigint AS images,
-           sum(u.image_tokens)::bigint AS image_tokens, sum(u.cost_micros)::bigint AS cost_micros,
-           sum(u.upstream_cost_micros)::bigint AS upstream_cost_micros, sum(u.uncosted_micros)::bigint AS uncosted_micros
-    FROM usage_quarters u
-    WHERE u.lane = p_lane AND u.account_id = p_account_id
-      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream)
-        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version, v_upstream)
-      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream)
-        <= (coalesce(v_last.quarter, p_end), coalesce(v_last.key_id, ''), coalesce(v_last.model, ''),
-            coalesce(v_last.user_id, ''), coalesce(v_last.price_version, 0), coalesce(v_last.price_tier, 0),
-            coalesce(v_last.price_list_version, 0), coalesce(v_last.upstream, ''))
-    GROUP BY 1, 2, 3, 4, 5
-  )
-  SELECT g.*, NULL::bigint, NULL::text FROM groups g
-  WHERE (g.start, g.key_id, g.model, g.user_name, g.upstream)
-    > (v_after_start, v_after_key_id, v_after_model, v_after_user_name, v_after_upstream)
-  ORDER BY 1, 2, 3, 4, 5 LIMIT p_limit;
-END
-$$;
-
--- Adds up the usage of all accounts of the cell by period, and by account, key, model and user if wanted: in the order
--- of their ids, the accounts from p_account_id on, as many as have at most p_rows sums together, and at most
--- p_accounts. The caller adds up what the statements return.
---
--- The first row of the result has no start. Its account_id is that of the next account, or NULL at the end; an account that
--- alone has more than p_rows sums is its large_account_id, and is not included. The groups follow in order, at most p_limit,
--- only those after p_after (JSON).
--- null: start, account_id, large_account_id
-CREATE OR REPLACE FUNCTION read_all_usage(
-  p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean,
-  p_by_upstream boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint
-) RETURNS TABLE (
-    start integer, account_id text, key_id text, model text, user_name text, upstream text, requests bigint, input bigint,
-    cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint,
-    cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, large_account_id text
-  )
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+) RETURNS SETOF usage_group
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
   SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
-  v_after constant json := nullif(p_after, '');
-  v_after_start constant integer := coalesce((v_after ->> 0)::integer, -1);
-  v_after_account_id constant text := coalesce(v_after ->> 1, '');
-  v_after_key_id constant text := coalesce(v_after ->> 2, '');
-  v_after_model constant text := coalesce(v_after ->> 3, '');
-  v_after_user_name constant text := coalesce(v_after ->> 4, '');
-  v_after_upstream constant text := coalesce(v_after ->> 5, '');
+  v_from constant usage_place := usage_place_of(p_position, p_starts[1]);
+  v_to usage_place;
+  v_next text;
+BEGIN
+  -- The last sum of the statement. The index has all of its columns.
+  SELECT u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream
+    INTO v_to FROM usage_quarters u
+    WHERE u.lane = p_lane AND u.account_id = p_account_id AND u.quarter < p_end
+      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream)
+        > (v_from.quarter, v_from.key_id, v_from.model, v_from.user_id, v_from.price_version, v_from.price_tier,
+            v_from.price_list_version, v_from.upstream)
+    ORDER BY u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream
+    OFFSET p_rows - 1 LIMIT 1;
+  IF FOUND THEN
+    v_next := to_json(v_to);
+  ELSE
+    v_to := usage_place_of('', p_end);
+  END IF;
+  RETURN QUERY SELECT (ROW(NULL, '', '', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a.last_seq, NULL, v_next)::usage_group).*
+    FROM accounts a WHERE a.lane = p_lane AND a.id = p_account_id;
+  RETURN QUERY SELECT * FROM sum_usage(ARRAY[p_lane], ARRAY[p_account_id], p_starts, v_from, v_to, false, p_by_key, p_by_model,
+    p_by_user, p_by_upstream, p_after, p_limit);
+END
+$$;
+
+-- A place as JSON; before all sums of a quarter if it is empty: no key has an empty id.
+CREATE OR REPLACE FUNCTION usage_place_of(p_position text, p_quarter integer) RETURNS usage_place
+  LANGUAGE sql STABLE
+  RETURN json_populate_record(ROW(p_quarter, '', '', '', 0, 0, 0, '')::usage_place, coalesce(nullif(p_position, ''), '{}')::json);
+
+-- The groups of read_usage and read_all_usage: of these accounts, after one place up to another. The settings of the callers
+-- keep the plan on the index: the planner does not know the number of rows, and would sort all of them to group them.
+CREATE OR REPLACE FUNCTION sum_usage(
+  p_lanes smallint[], p_ids text[], p_starts integer[], p_from usage_place, p_to usage_place, p_by_account boolean,
+  p_by_key boolean, p_by_model boolean, p_by_user boolean, p_by_upstream boolean, p_after text, p_limit bigint
+) RETURNS SETOF usage_group
+  LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+  v_after constant json := coalesce(nullif(p_after, ''), '[-1,"","","","",""]');
+BEGIN
+  RETURN QUERY
+  WITH groups AS MATERIALIZED (
+    SELECT p_starts[width_bucket(u.quarter, p_starts)] AS start,
+           CASE WHEN p_by_account THEN a.id ELSE '' END COLLATE "C" AS account_id,
+           CASE WHEN p_by_key THEN u.key_id ELSE '' END AS key_id, CASE WHEN p_by_model THEN u.model ELSE '' END AS model,
+           CASE WHEN p_by_user AND u.user_id <> '' THEN coalesce((SELECT n.name FROM end_users n
+             WHERE n.lane = a.lane AND n.account_id = a.id AND n.user_id = u.user_id), u.user_id) ELSE '' END AS user_name,
+           CASE WHEN p_by_upstream THEN u.upstream ELSE '' END AS upstream, sum(u.requests)::bigint, sum(u.input)::bigint,
+           sum(u.cached_input)::bigint, sum(u.cache_write)::bigint, sum(u.output)::bigint, sum(u.reasoning)::bigint,
+           sum(u.images)::bigint, sum(u.image_tokens)::bigint, sum(u.cost_micros)::bigint, sum(u.upstream_cost_micros)::bigint,
+           sum(u.uncosted_micros)::bigint, NULL::bigint, NULL, NULL
+    FROM unnest(p_lanes, p_ids) AS a (lane, id)
+    JOIN usage_quarters u ON u.lane = a.lane AND u.account_id = a.id
+      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream)
+        > (p_from.quarter, p_from.key_id, p_from.model, p_from.user_id, p_from.price_version, p_from.price_tier,
+            p_from.price_list_version, p_from.upstream)
+      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream)
+        <= (p_to.quarter, p_to.key_id, p_to.model, p_to.user_id, p_to.price_version, p_to.price_tier,
+            p_to.price_list_version, p_to.upstream)
+    GROUP BY 1, 2, 3, 4, 5, 6
+  )
+  SELECT * FROM groups g
+  WHERE (g.start, g.account_id, g.key_id, g.model, g.user_name, g.upstream)
+    > ((v_after ->> 0)::integer, CASE WHEN p_by_account THEN v_after ->> 1 ELSE '' END, v_after ->> 2, v_after ->> 3, v_after ->> 4,
+       v_after ->> 5)
+  ORDER BY 1, 2, 3, 4, 5, 6 LIMIT p_limit;
+END
+$$;
+
+-- Adds up the usage of all accounts of the cell as read_usage does: from p_account_id on, as many as have at most p_rows sums
+-- together, and at most p_accounts. The first row has the next account, NULL at the end; an account that alone has more than
+-- p_rows sums is its large_account_id, and is not included.
+CREATE OR REPLACE FUNCTION read_all_usage(
+  p_starts integer[], p_end integer, p_by_account boolean, p_by_key boolean, p_by_model boolean, p_by_user boolean,
+  p_by_upstream boolean, p_after text, p_account_id text, p_rows bigint, p_accounts integer, p_limit bigint
+) RETURNS SETOF usage_group
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+  SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+DECLARE
   v_start constant integer := p_starts[1];
   v_ids text[] := '{}';
   v_lanes smallint[] := '{}';
   v_rows_left bigint := p_rows;
   v_accounts_left integer := p_accounts;
   v_next text;
-  v_large text := '';
+  v_large text;
   v_count bigint;
   r record;
 BEGIN
@@ -130,7 +110,7 @@ BEGIN
     ORDER BY a.id
   LOOP
     v_next := r.id;
-    EXIT WHEN v_large <> '' OR v_accounts_left = 0;
+    EXIT WHEN v_large IS NOT NULL OR v_accounts_left = 0;
     SELECT count(*) INTO v_count FROM (
       SELECT 1 FROM usage_quarters u
       WHERE u.lane = r.lane AND u.account_id = r.id AND u.quarter >= v_start AND u.quarter < p_end LIMIT v_rows_left + 1
@@ -147,37 +127,9 @@ BEGIN
     v_accounts_left := v_accounts_left - 1;
     v_next := NULL;
   END LOOP;
-
-  RETURN QUERY
-  SELECT NULL::integer, v_next, '', '', '', '', 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-         0::bigint, 0::bigint, 0::bigint, 0::bigint, v_large;
-
-  RETURN QUERY
-  WITH groups AS MATERIALIZED (
-    SELECT p_starts[width_bucket(u.quarter, p_starts)] AS start,
-           CASE WHEN p_by_account THEN a.id ELSE '' END COLLATE "C" AS account_id,
-           CASE WHEN p_by_key THEN u.key_id ELSE '' END AS key_id,
-           CASE WHEN p_by_model THEN u.model ELSE '' END AS model,
-           CASE WHEN p_by_user AND u.user_id <> '' THEN coalesce((SELECT n.name FROM end_users n
-             WHERE n.lane = a.lane AND n.account_id = a.id AND n.user_id = u.user_id), u.user_id) ELSE '' END AS user_name,
-           CASE WHEN p_by_upstream THEN u.upstream ELSE '' END AS upstream, sum(u.requests)::bigint AS requests,
-           sum(u.input)::bigint AS input, sum(u.cached_input)::bigint AS cached_input,
-           sum(u.cache_write)::bigint AS cache_write, sum(u.output)::bigint AS output,
-           sum(u.reasoning)::bigint AS reasoning, sum(u.images)::bigint AS images,
-           sum(u.image_tokens)::bigint AS image_tokens, sum(u.cost_micros)::bigint AS cost_micros,
-           sum(u.upstream_cost_micros)::bigint AS upstream_cost_micros, sum(u.uncosted_micros)::bigint AS uncosted_micros
-    FROM unnest(v_lanes, v_ids) AS a (lane, id)
-    JOIN usage_quarters u
-      ON u.lane = a.lane AND u.account_id = a.id AND u.quarter >= v_start AND u.quarter < p_end
-    GROUP BY 1, 2, 3, 4, 5, 6
-  )
-  SELECT g.start, g.account_id::text, g.key_id::text, g.model::text, g.user_name::text, g.upstream::text, g.requests, g.input,
-         g.cached_input, g.cache_write, g.output, g.reasoning, g.images, g.image_tokens, g.cost_micros,
-         g.upstream_cost_micros, g.uncosted_micros, NULL
-  FROM groups g
-  WHERE (g.start, g.account_id, g.key_id, g.model, g.user_name, g.upstream)
-    > (v_after_start, v_after_account_id, v_after_key_id, v_after_model, v_after_user_name, v_after_upstream)
-  ORDER BY 1, 2, 3, 4, 5, 6 LIMIT p_limit;
+  RETURN NEXT ROW(NULL, '', '', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, v_large, v_next)::usage_group;
+  RETURN QUERY SELECT * FROM sum_usage(v_lanes, v_ids, p_starts, usage_place_of('', v_start), usage_place_of('', p_end),
+    p_by_account, p_by_key, p_by_model, p_by_user, p_by_upstream, p_after, p_limit);
 END
 $$;
 
@@ -191,88 +143,35 @@ BEGIN
 END
 $$;
 
--- The sums of the usage of a lane, or of one account of it, from quarter p_from until before p_end, with the names of
--- accounts and the prices: at most p_limit, in the order of the primary key, after p_position (JSON; empty for the start). List prices
--- are those of the model at that time: of the highest tier that each call of a sum has certainly reached, because the tiers of an
--- account's own prices may differ.
--- null: input_price, cached_input_price, cache_write_price, cache_write_1h_price, output_price, reasoning_price, image_price
--- null: request_price, input_list_price, cached_input_list_price, cache_write_list_price, cache_write_1h_list_price
--- null: output_list_price, reasoning_list_price, image_list_price, request_list_price, discount
+-- The sums of the usage of a lane, or of one account of it, from quarter p_from until before p_end: at most p_limit, after
+-- p_position (the last sum as JSON; empty for the start).
 CREATE OR REPLACE FUNCTION export_usage(
   p_lane smallint, p_account_id text, p_from integer, p_end integer, p_position text, p_limit integer
-) RETURNS TABLE (
-    account_id text, account_name text, quarter integer, key_id text, model text, user_id text, price_version integer,
-    requests bigint, input bigint, cached_input bigint, cache_write bigint, output bigint, reasoning bigint,
-    images bigint, image_tokens bigint, cost_micros bigint, input_price bigint, cached_input_price bigint,
-    cache_write_price bigint, cache_write_1h_price bigint, output_price bigint, reasoning_price bigint, image_price bigint, request_price bigint,
-    cache_write_1h bigint, price_tier integer, price_list_version integer, discount integer,
-    upstream text, upstream_cost_micros bigint, uncosted_micros bigint, user_name text,
-    input_list_price bigint, cached_input_list_price bigint, cache_write_list_price bigint, cache_write_1h_list_price bigint,
-    output_list_price bigint, reasoning_list_price bigint, image_list_price bigint, request_list_price bigint
-  )
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+) RETURNS SETOF priced_usage
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
-  v_position constant json := nullif(p_position, '');
-  v_first_id constant text := coalesce(v_position ->> 0, p_account_id);
+  v_last_id constant text := nullif(p_position, '')::json ->> 'account_id';
+  v_first_id constant text := coalesce(v_last_id, p_account_id);
   v_left integer := p_limit;
   v_count integer;
-  v_quarter integer;
-  v_key_id text;
-  v_model text;
-  v_user_id text;
-  v_price_version integer;
-  v_price_tier integer;
-  v_price_list_version integer;
-  v_upstream text;
-  r record;
+  v_id text;
+  v_after usage_place;
 BEGIN
   PERFORM require_lane(p_lane);
-  FOR r IN
-    SELECT a.id, a.name FROM accounts a
+  FOR v_id IN
+    SELECT a.id FROM accounts a
     WHERE a.lane = p_lane AND a.id >= v_first_id AND (p_account_id = '' OR a.id = p_account_id) ORDER BY a.id
   LOOP
-    IF r.id = v_position ->> 0 THEN
-      v_quarter := v_position ->> 1;
-      v_key_id := v_position ->> 2;
-      v_model := v_position ->> 3;
-      v_user_id := v_position ->> 4;
-      v_price_version := v_position ->> 5;
-      v_price_tier := v_position ->> 6;
-      v_price_list_version := v_position ->> 7;
-      v_upstream := v_position ->> 8;
-    ELSE
-      -- No key has an empty id, so this position is before every sum of its quarter.
-      v_quarter := p_from;
-      v_key_id := '';
-      v_model := '';
-      v_user_id := '';
-      v_price_version := 0;
-      v_price_tier := 0;
-      v_price_list_version := 0;
-      v_upstream := '';
-    END IF;
-    RETURN QUERY
-    SELECT r.id, r.name, u.quarter, u.key_id::text, u.model::text, u.user_id::text, u.price_version, u.requests, u.input,
-           u.cached_input, u.cache_write, u.output, u.reasoning, u.images, u.image_tokens, u.cost_micros,
-           p.input::bigint, p.cached_input::bigint, p.cache_write::bigint, p.cache_write_1h::bigint, p.output::bigint,
-           p.reasoning::bigint, p.image::bigint, p.request::bigint, u.cache_write_1h, u.price_tier,
-           u.price_list_version, d.discount, u.upstream::text, u.upstream_cost_micros, u.uncosted_micros,
-           CASE u.user_id WHEN '' THEN '' ELSE coalesce((SELECT n.name::text FROM end_users n
-             WHERE n.lane = p_lane AND n.account_id = r.id AND n.user_id = u.user_id), u.user_id) END,
-           l.input::bigint, l.cached_input::bigint, l.cache_write::bigint, l.cache_write_1h::bigint, l.output::bigint,
-           l.reasoning::bigint, l.image::bigint, l.request::bigint
-    FROM usage_quarters u
-    LEFT JOIN price_versions v ON v.model = u.model COLLATE "default" AND v.version = u.price_version
-    LEFT JOIN account_prices d ON d.lane = p_lane AND d.account_id = r.id AND d.version = u.price_list_version
-    LEFT JOIN LATERAL unnest(coalesce(d.rates, v.rates)) p ON p.above_input_tokens = u.price_tier
-    LEFT JOIN LATERAL rates_of(v.rates, u.price_tier + 1) l ON true
-    WHERE u.lane = p_lane AND u.account_id = r.id AND u.quarter < p_end
-      AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream)
-        > (v_quarter, v_key_id, v_model, v_user_id, v_price_version, v_price_tier, v_price_list_version, v_upstream)
-    ORDER BY u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream LIMIT v_left;
+    v_after := usage_place_of(CASE v_id WHEN v_last_id THEN p_position ELSE '' END, p_from);
+    RETURN QUERY SELECT u.* FROM priced_usage u
+      WHERE u.lane = p_lane AND u.account_id = v_id AND u.quarter < p_end
+        AND (u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream)
+          > (v_after.quarter, v_after.key_id, v_after.model, v_after.user_id, v_after.price_version, v_after.price_tier,
+            v_after.price_list_version, v_after.upstream)
+      ORDER BY u.quarter, u.key_id, u.model, u.user_id, u.price_version, u.price_tier, u.price_list_version, u.upstream
+      LIMIT v_left;
     GET DIAGNOSTICS v_count = ROW_COUNT;
     v_left := v_left - v_count;
     EXIT WHEN v_left = 0;
@@ -289,8 +188,7 @@ CREATE OR REPLACE FUNCTION export_movements(
     account_id text, account_name text, seq bigint, id text, kind entry_kind, amount_micros bigint, reason text,
     created_at timestamptz, is_promotional boolean
   )
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 BEGIN
@@ -306,8 +204,8 @@ BEGIN
 END
 $$;
 
--- Adds generations to the sums of their quarter of an hour. p_users are the end users that they name, NULL without any. The caller has
--- just written the rows and holds the locks of their lanes.
+-- Adds generations to the sums of their quarter of an hour. p_users are the end users that they name, NULL without any. The
+-- caller has just written the rows and holds the locks of their lanes.
 CREATE OR REPLACE FUNCTION add_usage(p_rows ledger[], p_users end_users[]) RETURNS void
   LANGUAGE plpgsql
 AS $$

@@ -15,10 +15,9 @@ BEGIN
     PERFORM require_open_account(p_lane, p_account_id);
   END IF;
   -- Before the webhooks are counted: the locks of the log order the creations of operators.
-  PERFORM log_webhook_change(p_caller, p_lane, p_id, p_account_id);
-  IF (SELECT count(*) FROM webhooks w WHERE w.lane = p_lane AND w.account_id = p_account_id) >= p_max THEN
-    PERFORM refuse('webhook_limit_reached', format('There can be at most %s webhooks. Delete one that is not used.', p_max));
-  END IF;
+  PERFORM log_shared_change(p_caller, p_lane, p_id, p_account_id);
+  PERFORM refuse('webhook_limit_reached', format('There can be at most %s webhooks. Delete one that is not used.', p_max))
+    WHERE (SELECT count(*) FROM webhooks w WHERE w.lane = p_lane AND w.account_id = p_account_id) >= p_max;
   INSERT INTO webhooks (lane, id, account_id, url, description, types, enabled_at, secret, created_at)
     VALUES (p_lane, p_id, p_account_id, p_url, p_description, string_to_array(p_types, ','), clock_timestamp(), v_secret,
       clock_timestamp());
@@ -28,29 +27,26 @@ BEGIN
 END
 $$;
 
--- A secret of 32 bytes, 244 bits of them random. It is made here, so that no statement has it as a parameter, which logs may show.
+-- A secret of 32 bytes, 244 bits of them random. It is made here, so that no statement has it as a parameter, which logs may
+-- show.
 CREATE OR REPLACE FUNCTION new_webhook_secret() RETURNS text
   LANGUAGE sql VOLATILE
-AS $$
-  SELECT 'whsec_' || encode(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()), 'base64')
-$$;
+  RETURN 'whsec_' || encode(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()), 'base64');
 
 -- Webhooks, the newest first: the one with the id, or all of the account. An empty account for any account, with an id, or for
 -- those of operators.
 CREATE OR REPLACE FUNCTION view_webhooks(p_lane smallint, p_account_id text, p_id text) RETURNS SETOF webhook_view
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT w.id, w.account_id, w.url, w.description, array_to_string(w.types, ','), w.state::text, w.disabled_reason,
+  SELECT w.id, w.account_id, w.url, w.description, array_to_string(w.types, ','), w.state::text, w.disabled_reason,
       w.created_at, CASE WHEN w.previous_expires_at > clock_timestamp() THEN w.previous_expires_at END, NULL::text
     FROM webhooks w
     WHERE w.lane = p_lane AND (p_account_id = '' AND p_id <> '' OR w.account_id = p_account_id) AND p_id IN ('', w.id)
-    ORDER BY w.id COLLATE "C" DESC;
-END
+    ORDER BY w.id COLLATE "C" DESC
 $$;
 
--- Changes the fields of a webhook that p_changes has: url, description, types, state. A webhook that is enabled, or gets a new address,
--- starts anew: earlier failures do not count, a pause that the old address asked for ends, and what is pending is due.
+-- Changes the fields of a webhook that p_changes has: url, description, types, state. A webhook that is enabled, or gets a new
+-- address, starts anew: earlier failures do not count, a pause that the old address asked for ends, and what is pending is due.
 CREATE OR REPLACE FUNCTION update_webhook(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_changes text)
   RETURNS SETOF webhook_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -72,25 +68,24 @@ BEGIN
       ON CONFLICT ON CONSTRAINT webhook_queues_pkey DO NOTHING;
     PERFORM restart_queues(p_lane, ARRAY[p_id]);
   END IF;
-  PERFORM log_webhook_change(p_caller, p_lane, p_id, v_old.account_id);
+  PERFORM log_shared_change(p_caller, p_lane, p_id, v_old.account_id);
   RETURN QUERY SELECT * FROM view_webhooks(p_lane, v_old.account_id, p_id);
 END
 $$;
 
--- Lets the queues of webhooks of a lane, or of operators, start anew: they are due, no pause counts, and they count as slow, like new ones.
+-- Lets the queues of webhooks of a lane, or of operators, start anew: they are due, no pause counts, and they count as slow, like
+-- new ones.
 CREATE OR REPLACE FUNCTION restart_queues(p_lane smallint, p_ids text[]) RETURNS void
-  LANGUAGE plpgsql
+  LANGUAGE sql
 AS $$
-BEGIN
-  PERFORM 1 FROM webhook_queues q WHERE (q.lane = p_lane OR q.is_of_operators) AND q.webhook_id = ANY (p_ids)
+  SELECT 1 FROM webhook_queues q WHERE (q.lane = p_lane OR q.is_of_operators) AND q.webhook_id = ANY (p_ids)
     ORDER BY q.lane, q.webhook_id FOR UPDATE;
   UPDATE webhook_queues q SET due_at = clock_timestamp(), blocked_until = '-infinity', is_slow = true
     WHERE (q.lane = p_lane OR q.is_of_operators) AND q.webhook_id = ANY (p_ids);
-END
 $$;
 
--- Gives a webhook a new secret. Deliveries are signed with it, and for p_overlap_seconds with those that signed until now, the last three:
--- a receiver has one of these if the response of an earlier rotation was lost.
+-- Gives a webhook a new secret. Deliveries are signed with it, and for p_overlap_seconds with those that signed until now, the
+-- last three: a receiver has one of these if the response of an earlier rotation was lost.
 CREATE OR REPLACE FUNCTION rotate_webhook(p_caller caller, p_lane smallint, p_account_id text, p_id text, p_overlap_seconds integer)
   RETURNS webhook_view
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -106,7 +101,7 @@ BEGIN
         secrets_of_webhook(w.secret, w.previous_secrets, w.previous_expires_at), ' '))[:3], ' '),
       previous_expires_at = clock_timestamp() + make_interval(secs => p_overlap_seconds)
     WHERE w.lane = p_lane AND w.id = p_id;
-  PERFORM log_webhook_change(p_caller, p_lane, p_id, v_old.account_id);
+  PERFORM log_shared_change(p_caller, p_lane, p_id, v_old.account_id);
   SELECT * INTO v_view FROM view_webhooks(p_lane, v_old.account_id, p_id);
   v_view.secret := v_secret;
   RETURN v_view;
@@ -123,7 +118,7 @@ DECLARE
 BEGIN
   DELETE FROM webhooks w WHERE w.lane = p_lane AND w.id = p_id;
   INSERT INTO woken_queues (lane, webhook_id) VALUES (p_lane, p_id);
-  PERFORM log_webhook_change(p_caller, p_lane, p_id, v_old.account_id);
+  PERFORM log_shared_change(p_caller, p_lane, p_id, v_old.account_id);
 END
 $$;
 
@@ -136,22 +131,8 @@ DECLARE
 BEGIN
   SELECT w.* INTO v_webhook FROM webhooks w
     WHERE w.lane = p_lane AND w.id = p_id AND p_account_id IN ('', w.account_id) FOR UPDATE;
-  IF NOT FOUND THEN
-    PERFORM refuse('not_found', format('There is no webhook %s.', p_id));
-  END IF;
+  PERFORM refuse('not_found', format('There is no webhook %s.', p_id)) WHERE NOT FOUND;
   RETURN v_webhook;
-END
-$$;
-
--- Logs a change of a webhook, and shares it with the other cells if the webhook is one of operators.
-CREATE OR REPLACE FUNCTION log_webhook_change(p_caller caller, p_lane smallint, p_id text, p_account_id text) RETURNS void
-  LANGUAGE plpgsql
-AS $$
-BEGIN
-  PERFORM log_change(p_caller, p_lane, p_id, p_account_id);
-  IF p_lane = no_lane() THEN
-    PERFORM change_shared_data();
-  END IF;
 END
 $$;
 
@@ -170,23 +151,21 @@ BEGIN
 END
 $$;
 
--- What deliveries to a webhook are signed with: its secret, and for a time those from before the last rotation, separated by spaces.
+-- What deliveries to a webhook are signed with: its secret, and for a time those from before the last rotation, separated by
+-- spaces.
 CREATE OR REPLACE FUNCTION secrets_of_webhook(p_secret text, p_previous text, p_until timestamptz) RETURNS text
   LANGUAGE sql
-AS $$
-  SELECT concat_ws(' ', p_secret, CASE WHEN p_until > clock_timestamp() THEN p_previous END)
-$$;
+  RETURN concat_ws(' ', p_secret, CASE WHEN p_until > clock_timestamp() THEN p_previous END);
 
--- Claims the next attempts of a server: at most p_any, p_hanging of them to endpoints that hang, and p_fast more to endpoints that are
--- fast. p_busy has the webhooks of operators to which the server delivers, once for each attempt: there are at most two. p_max_lane is
--- 1024 in the cell that owns the events of no account, and 1023 in others. A claim ends after a minute.
+-- Claims the next attempts of a server for a minute: at most p_any, p_hanging of them to endpoints that hang, and p_fast more to
+-- fast ones. p_busy has the webhooks of operators to which it delivers: there are at most two attempts. p_max_lane is 1024 or
+-- 1023.
 CREATE OR REPLACE FUNCTION claim_deliveries(p_any integer, p_hanging integer, p_fast integer, p_busy text[], p_max_lane smallint)
   RETURNS TABLE (
     lane smallint, webhook_id text, claim bigint, is_fast_only boolean, is_hanging boolean, account_id text, seq bigint, event_id text, type text,
     created_at timestamptz, data text, attempts smallint, url text, secrets text, revision integer
   )
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off
 AS $$
@@ -301,12 +280,10 @@ AS $$
     WHERE d.lane = p_lane AND d.webhook_id = p_webhook_id AND d.state = 'pending' ORDER BY d.due_at LIMIT 1
 $$;
 
--- Stores the outcomes of claimed attempts, a JSON array, and ends their claims. An attempt without "attempt" was not made, and an attempt
--- of an earlier revision of the webhook does not count. The attempt of another server counts if this one came too late, unless the
--- endpoint accepted the event. Returns the webhooks to disable.
+-- Stores the outcomes of claimed attempts (JSON), and ends their claims; one without "attempt" was not made. Those of an earlier
+-- revision do not count, nor do those that came after another server's, unless accepted. Returns the webhooks to disable.
 CREATE OR REPLACE FUNCTION store_attempts(p_attempts text) RETURNS TABLE (webhook_id text, revision integer, reason text)
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off
 AS $$
@@ -401,8 +378,8 @@ BEGIN
 END
 $$;
 
--- The deliveries of a webhook, with the data of their events, before the one at the given place, the newest event first: those of a
--- state, or all. An empty p_before_id for the last ones.
+-- The deliveries of a webhook, with the data of their events, before the one at the given place, the newest event first: those of
+-- a state, or all. An empty p_before_id for the last ones.
 -- null: due_at, attempted_at, status, latency_ms
 -- state: pending | delivered | failed
 CREATE OR REPLACE FUNCTION view_deliveries(p_webhook_id text, p_state text, p_before_micros bigint, p_before_id text, p_limit integer)
@@ -410,8 +387,7 @@ CREATE OR REPLACE FUNCTION view_deliveries(p_webhook_id text, p_state text, p_be
     event_id text, account_id text, seq bigint, type text, created_at timestamptz, created_micros bigint, state text, attempts smallint,
     due_at timestamptz, attempted_at timestamptz, status smallint, latency_ms integer, error text, answer text, data text
   )
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 AS $$
 DECLARE
@@ -432,17 +408,15 @@ BEGIN
 END
 $$;
 
--- Makes events pending for a webhook, in their order. With p_event_id that event; otherwise those of the webhook's types from p_from to
--- before p_to (NULL for the oldest event, and for now) that were not delivered and are not pending, among the first p_limit events after
--- the given place. Returns their number, and the last of these places if there are more events: the number of the event, or for all
--- accounts, when p_account_id is empty, its time in microseconds and its id. p_max_lane is the last lane of this cell: 1024 or 1023.
+-- Makes events pending for a webhook: p_event_id, or those of its types from p_from to before p_to that were not delivered and
+-- are not pending, among the first p_limit after the given place. Returns their number, and the last place if there are more: the
+-- number of the event, or for all accounts (an empty p_account_id) its time and id.
 -- null: p_from, p_to, last, last_id
 CREATE OR REPLACE FUNCTION redeliver(
   p_caller caller, p_webhook_id text, p_types text, p_lane smallint, p_account_id text, p_event_id text, p_from timestamptz, p_to timestamptz,
   p_max_lane smallint, p_after bigint, p_after_id text, p_limit integer, p_is_logged boolean
 ) RETURNS TABLE (renewed integer, last bigint, last_id text)
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
@@ -504,7 +478,8 @@ BEGIN
 END
 $$;
 
--- The number of the first event of an account at p_time or later, found by bisection: numbers have no gaps, and times increase with them.
+-- The number of the first event of an account at p_time or later, found by bisection: numbers have no gaps, and times increase
+-- with them.
 CREATE OR REPLACE FUNCTION event_seq_at(p_lane smallint, p_account_id text, p_time timestamptz) RETURNS bigint
   LANGUAGE plpgsql STABLE
 AS $$

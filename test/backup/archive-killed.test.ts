@@ -34,16 +34,16 @@ async function connections(count: number, condition: string): Promise<void> {
 // Before the entries are chosen, while the file is written and while it is read, with both files and without a record of them,
 // before the partition is removed, and with the removal done but not committed.
 test.each([
-  ["add_archived_heads", "entries := 0;"],
-  ["entries_to_archive", "RETURN QUERY"],
-  ["heads_of_archive", "RETURN QUERY"],
-  ["add_archive", "INSERT INTO"],
-  ["remove_archived_partition", "SELECT a.* INTO STRICT"],
-  ["remove_archived_partition", "UPDATE ledger_archives"],
-])("vx archive that is killed in %s before %s loses no entry", async (name, text) => {
+  ["add_archived_heads", "entries := 0;", "PERFORM"],
+  ["entries_to_archive", "SELECT e.account_id, e.seq,", "SELECT"],
+  ["heads_of_archive", "SELECT h.lane, h.account_id,", "SELECT"],
+  ["add_archive", "INSERT INTO", "SELECT"],
+  ["remove_archived_partition", "SELECT a.* INTO STRICT", "PERFORM"],
+  ["remove_archived_partition", "UPDATE ledger_archives", "PERFORM"],
+])("vx archive that is killed in %s before %s loses no entry", async (name, text, call) => {
   const { database, folder, pool, archive, auditFiles } = ledger;
   const { owner } = database;
-  const locked = `PERFORM pg_advisory_xact_lock(${LOCK}); ${text}`;
+  const locked = `${call} pg_advisory_xact_lock(${LOCK}); ${text}`;
   await replaceInFunction(owner, name, { find: text, put: locked });
   const holder = await owner.reserve();
   await holder`SELECT pg_advisory_lock(${LOCK})`;

@@ -115,7 +115,7 @@ test("accounts of lanes that another cell owns are not found by their name or ex
   const id = await createSplit();
   for (const [n, lane] of [512, 513, 0].entries()) {
     await store.owner`
-      SELECT vx.create_account(${TEST_CALLER}, ${lane}::smallint, ${account(lane, n)}, 'twin', 'free', ${`twin-${n}`})`;
+      SELECT vx.create_account(${TEST_CALLER}, ${lane}::smallint, ${account(lane, n)}, 'twin', 'free', ${JSON.stringify({ external_id: `twin-${n}` })})`;
   }
   await release(id);
   expect(await store.owner`SELECT id FROM vx.find_accounts('twin', true)`).toEqual([{ id: account(0, 2) }]);

@@ -100,7 +100,7 @@ test("a server with a gap in its heartbeats removes no other server for 20 s", a
 
 test.each([undefined, "key"])("a hold of a server that was removed and registers again is kept (%s)", async (key) => {
   await heartbeat("paused");
-  await store.database.call("remove_server", "paused");
+  await store.database.call("remove_servers", "paused");
   const { payer, id } = await held("paused", 600, key);
   expect(await sweep()).toBe(0);
   expect(await serverOf("paused").end(endOf(payer, id, 10n))).toMatchObject({ outcome: "settled" });

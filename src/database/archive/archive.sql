@@ -3,14 +3,12 @@
 -- Creates the partitions of this month and of the three months ahead that do not exist. A month that has rows in
 -- ledger_other_months keeps them there until move_other_month moves them.
 CREATE OR REPLACE FUNCTION create_ledger_partitions() RETURNS TABLE (created text)
-  LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
   -- Reads of the ledger have locks that a new partition needs, and others queue behind it.
   SET lock_timeout = '1s'
 AS $$
 DECLARE
-  c_today constant timestamp := clock_timestamp() AT TIME ZONE 'UTC';
-  c_month constant integer := (extract(year FROM c_today) - 1970) * 12 + extract(month FROM c_today) - 1;
+  c_month constant integer := (SELECT t.month FROM day_and_month(clock_timestamp()) t);
 BEGIN
   FOR v_month IN c_month .. c_month + 3 LOOP
     CONTINUE WHEN EXISTS (SELECT 1 FROM ledger_partitions() p
@@ -32,41 +30,31 @@ $$;
 -- The partitions of the ledger and their months since January 1970: from first_month, or without a lower bound, until before
 -- end_month. Rows of other months are in ledger_other_months.
 CREATE OR REPLACE FUNCTION ledger_partitions() RETURNS TABLE (name text, first_month integer, end_month integer)
-  LANGUAGE plpgsql STABLE
-  SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY
   SELECT c.relname::text, substring(b.bound FROM 'FROM \(([0-9]+)\)')::integer,
          substring(b.bound FROM 'TO \(([0-9]+)\)')::integer
   FROM pg_inherits i
   JOIN pg_class c ON c.oid = i.inhrelid
   CROSS JOIN LATERAL pg_get_expr(c.relpartbound, c.oid) AS b (bound)
   WHERE i.inhparent = 'ledger'::regclass AND b.bound <> 'DEFAULT'
-  ORDER BY 3;
-END
+  ORDER BY 3
 $$;
 
 -- The months of ledger_other_months that should have a partition. Those before the end of the last archive should not: their
 -- rows are in the next archive.
 CREATE OR REPLACE FUNCTION months_without_partition() RETURNS TABLE (month integer, entries bigint)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-DECLARE
-  v_archived constant integer := (SELECT max(a.month) FROM ledger_archives a WHERE a.removed_at IS NOT NULL);
-BEGIN
-  RETURN QUERY SELECT l.month, count(*) FROM ledger_other_months l
-    WHERE l.month > coalesce(v_archived, -1) GROUP BY l.month ORDER BY l.month;
-END
+  SELECT l.month, count(*) FROM ledger_other_months l
+  WHERE l.month > coalesce((SELECT max(a.month) FROM ledger_archives a WHERE a.removed_at IS NOT NULL), -1)
+  GROUP BY l.month ORDER BY l.month
 $$;
 
--- Creates the partition of the first month that has rows in ledger_other_months instead, and moves them there. Returns nothing if
--- there is no such month. Only the owner may execute it. The caller sets lock_timeout: reads of the ledger have locks that a new
--- partition needs, and others queue behind it.
+-- Creates the partition of the first month that has rows in ledger_other_months, and moves them there. Only the owner may execute
+-- it. The caller sets lock_timeout: reads of the ledger have locks that a new partition needs, and others queue behind it.
 CREATE OR REPLACE FUNCTION move_other_month() RETURNS TABLE (partition text, entries bigint)
-  LANGUAGE plpgsql
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SET search_path FROM CURRENT
 AS $$
 DECLARE
   v_month integer;
@@ -107,23 +95,16 @@ $$;
 -- The partitions of the ledger, oldest first, whose months ended at least two days ago: no call that began in them runs, and
 -- the replies that are kept for their idempotency keys expired.
 CREATE OR REPLACE FUNCTION archivable_partitions() RETURNS TABLE (name text, last_month integer)
-  LANGUAGE plpgsql STABLE
-  SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SET search_path FROM CURRENT
 AS $$
-DECLARE
-  c_day constant timestamp := (clock_timestamp() AT TIME ZONE 'UTC') - interval '2 days';
-BEGIN
-  RETURN QUERY SELECT p.name, p.end_month - 1 FROM ledger_partitions() p
-    WHERE p.end_month <= (extract(year FROM c_day) - 1970) * 12 + extract(month FROM c_day) - 1
-    ORDER BY p.end_month;
-END
+  SELECT p.name, p.end_month - 1 FROM ledger_partitions() p, day_and_month(clock_timestamp() - interval '2 days') t
+  WHERE p.end_month <= t.month ORDER BY p.end_month
 $$;
 
 -- Selects the entries of a lane for the archive of this month: those of each account up to the last one that was created before
 -- the end of the month, after the previous archive. Returns their number.
 CREATE OR REPLACE FUNCTION add_archived_heads(p_lane smallint, p_month integer) RETURNS TABLE (entries bigint)
-  LANGUAGE plpgsql
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
@@ -159,12 +140,9 @@ $$;
 CREATE OR REPLACE FUNCTION entries_to_archive(
   p_lane smallint, p_month integer, p_account_id text, p_seq bigint, p_limit integer
 ) RETURNS TABLE (account_id text, seq bigint, line text, is_charge_right boolean)
-  LANGUAGE plpgsql STABLE
-  SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
-BEGIN
-  RETURN QUERY
   SELECT e.account_id, e.seq,
          json_build_object('lane', e.lane, 'account_id', e.account_id, 'seq', e.seq, 'id', e.id, 'month', e.month, 'kind',
            e.kind, 'amount_micros', e.amount_micros, 'balance_after_micros', e.balance_after_micros, 'reason', e.reason,
@@ -192,8 +170,7 @@ BEGIN
     AND a.model IN ('', e.model)
   LEFT JOIN LATERAL rates_of(coalesce(a.rates, v.rates), e.input + e.cached_input + e.cache_write) r ON true
   WHERE h.lane = p_lane AND h.month = p_month AND h.account_id >= p_account_id
-  ORDER BY h.account_id, e.seq LIMIT p_limit;
-END
+  ORDER BY h.account_id, e.seq LIMIT p_limit
 $$;
 
 -- The accounts that the archive of this month has entries of, in the order of its file, at most p_limit after p_account_id of
@@ -201,20 +178,16 @@ $$;
 CREATE OR REPLACE FUNCTION heads_of_archive(p_month integer, p_lane smallint, p_account_id text, p_limit integer)
   RETURNS TABLE (lane smallint, account_id text, before_seq bigint, before_balance_micros bigint, before_hash bytea, seq bigint,
     balance_micros bigint, hash bytea)
-  LANGUAGE plpgsql STABLE
-  SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SET search_path FROM CURRENT
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
-BEGIN
-  RETURN QUERY
   SELECT h.lane, h.account_id, coalesce(b.seq, 0), coalesce(b.balance_micros, 0), coalesce(b.hash, '\x'), h.seq,
          h.balance_micros, h.hash
   FROM archived_ledger h
   LEFT JOIN LATERAL (SELECT o.* FROM archived_ledger o
     WHERE o.lane = h.lane AND o.account_id = h.account_id AND o.month < p_month ORDER BY o.month DESC LIMIT 1) b ON true
   WHERE h.month = p_month AND (h.lane, h.account_id) > (p_lane, p_account_id)
-  ORDER BY h.lane, h.account_id LIMIT p_limit;
-END
+  ORDER BY h.lane, h.account_id LIMIT p_limit
 $$;
 
 -- The last archived entry of each account of a lane from p_first to p_last; without p_last, to the end of the lane.
@@ -236,46 +209,35 @@ $$;
 
 -- Records a file whose entries are verified, so that they may be removed.
 CREATE OR REPLACE FUNCTION add_archive(p_month integer, p_file text, p_sha256 bytea, p_entries bigint) RETURNS void
-  LANGUAGE plpgsql
-  SET search_path FROM CURRENT
+  LANGUAGE sql SET search_path FROM CURRENT
 AS $$
-BEGIN
-  INSERT INTO ledger_archives (month, file, sha256, entries) VALUES (p_month, p_file, p_sha256, p_entries);
-END
+  INSERT INTO ledger_archives (month, file, sha256, entries) VALUES (p_month, p_file, p_sha256, p_entries)
 $$;
 
 -- The archives, oldest first. The entries of one that is not removed are still in the ledger.
 -- null: removed_at
 CREATE OR REPLACE FUNCTION list_archives()
   RETURNS TABLE (month integer, file text, sha256 bytea, entries bigint, removed_at timestamptz)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY SELECT a.month, a.file, a.sha256, a.entries, a.removed_at FROM ledger_archives a ORDER BY a.month;
-END
+  SELECT a.month, a.file, a.sha256, a.entries, a.removed_at FROM ledger_archives a ORDER BY a.month
 $$;
 
 -- Deletes what interrupted archives wrote here. Their entries are still in the ledger.
 CREATE OR REPLACE FUNCTION forget_unfinished_archives() RETURNS void
-  LANGUAGE plpgsql
-  SET search_path FROM CURRENT
+  LANGUAGE sql SET search_path FROM CURRENT
 AS $$
-BEGIN
   DELETE FROM ledger_archives a WHERE a.removed_at IS NULL;
   DELETE FROM archived_ledger h WHERE h.month > coalesce((SELECT max(a.month) FROM ledger_archives a), -1);
-END
 $$;
 
 -- Drops the partition whose last month this is, after its file was verified. In one transaction: from then on, the ledger
 -- continues the archive. An error changes nothing.
 CREATE OR REPLACE FUNCTION remove_archived_partition(p_month integer) RETURNS void
-  LANGUAGE plpgsql
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SET search_path FROM CURRENT
   SET lock_timeout = '5s'
 AS $$
 DECLARE
-  v_now constant timestamptz := clock_timestamp();
   v_partition record;
   v_archive ledger_archives;
   v_entries bigint;
@@ -319,6 +281,6 @@ BEGIN
   INSERT INTO ledger SELECT * FROM pg_temp.later_entries;
   DELETE FROM ledger l USING pg_temp.entries_elsewhere e
     WHERE l.lane = e.lane AND l.account_id = e.account_id AND l.seq = e.seq AND l.month = e.month;
-  UPDATE ledger_archives SET removed_at = v_now WHERE month = p_month;
+  UPDATE ledger_archives SET removed_at = clock_timestamp() WHERE month = p_month;
 END
 $$;

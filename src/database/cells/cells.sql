@@ -3,21 +3,17 @@
 -- The lanes that this cell owns, with their epochs, the version of its shared data, and its name if it has one.
 -- null: name
 CREATE OR REPLACE FUNCTION cell_state() RETURNS TABLE (lanes text, epochs text, shared_version bigint, name text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY
   SELECT coalesce(string_agg(l.lane::text, ',' ORDER BY l.lane), ''),
          coalesce(string_agg(l.epoch::text, ',' ORDER BY l.lane), ''), (SELECT s.version FROM shared_data s),
          (SELECT n.name FROM cell_name n)
-  FROM lanes l WHERE l.is_owned;
-END
+  FROM lanes l WHERE l.is_owned
 $$;
 
 -- The lanes that have accounts, holds or ledger rows.
 CREATE OR REPLACE FUNCTION lanes_in_use() RETURNS SETOF smallint
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
   SET enable_seqscan = off
 AS $$
 BEGIN
@@ -41,9 +37,8 @@ BEGIN
 END
 $$;
 
--- Refuses a lane that another cell owns. Every function that writes about an account checks its lane before its first write:
--- those that lock the lane do so with the lock, the others call this. So do reads that corrections and exports rely on: a cell
--- that gave up the lane has old rows.
+-- Refuses a lane that another cell owns. Functions that write about an account check its lane before, unless they lock it, and so
+-- do reads that corrections and exports rely on: a cell that gave up the lane has old rows.
 CREATE OR REPLACE FUNCTION require_lane(p_lane smallint) RETURNS void
   LANGUAGE plpgsql
 AS $$
@@ -66,26 +61,21 @@ $$;
 -- The chain of the operator events that concern no account: the number after the last lane.
 CREATE OR REPLACE FUNCTION no_lane() RETURNS smallint
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$
-  SELECT 1024::smallint
-$$;
+  RETURN 1024::smallint;
 
 -- What the first cell shares with the others, as JSON: plans with their limits, operators without their identities, prices,
 -- and webhooks of operators.
 CREATE OR REPLACE FUNCTION read_shared_data()
   RETURNS TABLE (version bigint, plans text, limits text, operators text, prices text, webhooks text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
-BEGIN
-  RETURN QUERY
   SELECT s.version, (SELECT coalesce(json_agg(p), '[]')::text FROM plans p),
          (SELECT coalesce(json_agg(l), '[]')::text FROM limits l WHERE l.lane = no_lane()),
          (SELECT coalesce(json_agg(json_build_object('id', o.id, 'name', o.name, 'role', o.role,
             'fingerprint', o.fingerprint, 'created_at', o.created_at, 'revoked_at', o.revoked_at)), '[]')::text FROM operators o),
          (SELECT coalesce(json_agg(v), '[]')::text FROM price_versions v),
          (SELECT coalesce(json_agg(w), '[]')::text FROM webhooks w WHERE w.lane = no_lane())
-  FROM shared_data s;
-END
+  FROM shared_data s
 $$;
 
 -- Stores the shared data of the first cell, unless a later version was stored. Operators are only compared with those who make
@@ -134,17 +124,14 @@ $$;
 -- Marks the shared data as changed, so that it is copied to the other cells. Its lock orders the changes; a transaction
 -- takes it last.
 CREATE OR REPLACE FUNCTION change_shared_data() RETURNS void
-  LANGUAGE plpgsql
+  LANGUAGE sql
 AS $$
-BEGIN
-  UPDATE shared_data SET version = version + 1;
-END
+  UPDATE shared_data SET version = version + 1
 $$;
 
 -- Records that lanes shall move to a cell of this name. Changes no ownership.
 CREATE OR REPLACE FUNCTION begin_split(p_id text, p_source text, p_target text, p_lanes smallint[]) RETURNS void
-  LANGUAGE plpgsql
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SET search_path FROM CURRENT
 AS $$
 DECLARE
   v_name text;
@@ -167,8 +154,7 @@ $$;
 -- Gives up the lanes of a split. From the commit on, new statements about them are refused; those that began before may still
 -- write.
 CREATE OR REPLACE FUNCTION release_lanes(p_id text) RETURNS void
-  LANGUAGE plpgsql
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SET search_path FROM CURRENT
   SET lock_timeout = '1s'
 AS $$
 DECLARE
@@ -189,15 +175,12 @@ $$;
 -- The timeline of this primary. Each promotion begins a new one.
 CREATE OR REPLACE FUNCTION current_timeline() RETURNS text
   LANGUAGE sql STABLE
-AS $$
-  SELECT substring(pg_walfile_name(pg_current_wal_lsn()) FOR 8)
-$$;
+  RETURN substring(pg_walfile_name(pg_current_wal_lsn()) FOR 8);
 
 -- Makes a promoted standby the cell of the lanes of a split, and of no others. Its copy of the split must be confirmed:
 -- then it has everything that was written about the lanes, and the source cannot take them back.
 CREATE OR REPLACE FUNCTION claim_lanes(p_id text) RETURNS void
-  LANGUAGE plpgsql
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SET search_path FROM CURRENT
 AS $$
 DECLARE
   v_lanes constant smallint[] := set_split_state(p_id, 'confirmed', 'finished');
@@ -211,8 +194,7 @@ $$;
 
 -- Takes back the lanes of a split that was not confirmed, which no other cell can have claimed.
 CREATE OR REPLACE FUNCTION return_lanes(p_id text) RETURNS void
-  LANGUAGE plpgsql
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SET search_path FROM CURRENT
 AS $$
 DECLARE
   v_lanes constant smallint[] := set_split_state(p_id, 'released', 'returned');
@@ -222,22 +204,19 @@ BEGIN
 END
 $$;
 
--- Ends the wait of the queues of lanes that this cell owns from now on. Claims that began before are waited for, because they may not
--- see the change of the owner.
+-- Ends the wait of the queues of lanes that this cell owns from now on. Claims that began before are waited for, because they may
+-- not see the change of the owner.
 CREATE OR REPLACE FUNCTION unblock_queues(p_lanes smallint[]) RETURNS void
-  LANGUAGE plpgsql
+  LANGUAGE sql
 AS $$
-BEGIN
   LOCK TABLE webhook_queues IN EXCLUSIVE MODE;
   UPDATE webhook_queues q SET blocked_until = '-infinity' WHERE q.lane = ANY (p_lanes) AND q.blocked_until = 'infinity';
-END
 $$;
 
 -- Takes back the lanes of a split whose standby is lost. After a failover, the standby may have a confirmation that
 -- this server lacks.
 CREATE OR REPLACE FUNCTION abort_split(p_id text) RETURNS void
-  LANGUAGE plpgsql
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SET search_path FROM CURRENT
 AS $$
 BEGIN
   PERFORM return_lanes(p_id);
@@ -249,14 +228,12 @@ $$;
 
 -- Changes the state of a split and returns its lanes. Another state than p_from means that another command changed it.
 CREATE OR REPLACE FUNCTION set_split_state(p_id text, p_from text, p_to text) RETURNS smallint[]
-  LANGUAGE plpgsql
-  SET search_path FROM CURRENT
+  LANGUAGE plpgsql SET search_path FROM CURRENT
 AS $$
 DECLARE
-  v_now constant timestamptz := clock_timestamp();
   v_lanes smallint[];
 BEGIN
-  UPDATE cell_splits s SET state = p_to, changed_at = v_now WHERE s.id = p_id AND s.state = p_from
+  UPDATE cell_splits s SET state = p_to, changed_at = clock_timestamp() WHERE s.id = p_id AND s.state = p_from
     RETURNING s.lanes INTO v_lanes;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the split is not in the state "%"; another command may have changed it', p_from;
@@ -265,8 +242,8 @@ BEGIN
 END
 $$;
 
--- Returns the currency of the amounts in the database. It is the given one until there are amounts, or servers that use another one; NULL
--- gives none.
+-- Returns the currency of the amounts in the database. It is the given one until there are amounts, or servers that use another
+-- one; NULL gives none.
 -- null: p_code
 CREATE OR REPLACE FUNCTION keep_currency(p_code text) RETURNS text
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT

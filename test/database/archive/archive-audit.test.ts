@@ -88,7 +88,7 @@ const plant = (name: string, find: string, put: string) => replaceInFunction(led
 
 test.each([
   ["late entries are dropped with the partition", "INSERT INTO ledger SELECT * FROM pg_temp.later_entries;", ""],
-  ["the archive is not recorded", "SET removed_at = v_now", "SET removed_at = NULL"],
+  ["the archive is not recorded", "SET removed_at = clock_timestamp()", "SET removed_at = NULL"],
 ])("the audit finds it if %s", async (_, find, put) => {
   await plant("remove_archived_partition", find, put);
   await ledger.archive(SECOND_LAST);

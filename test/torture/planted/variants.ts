@@ -24,7 +24,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "admission ignores revocations",
     under: "none",
-    sql: [{ function: "admit", find: "key_state(k.revoked_at,", put: "key_state(NULL," }],
+    sql: [{ function: "admitted_keys", find: "key_state(k.revoked_at,", put: "key_state(NULL," }],
   },
   {
     name: "streams of a revoked key continue",
@@ -131,7 +131,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "the maximum number of keys is ignored",
     under: "none",
-    sql: [{ function: "check_key_cap", find: "IF v_active > p_plan.max_active_keys", put: "IF false" }],
+    sql: [{ function: "check_key_cap", find: "WHERE v_active > p_plan.max_active_keys", put: "WHERE false" }],
   },
   {
     name: "operator events are not chained",

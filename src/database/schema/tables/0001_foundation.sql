@@ -621,6 +621,49 @@ CREATE TABLE usage_quarters (
   PRIMARY KEY (lane, account_id, quarter, key_id, model, user_id, price_version, price_tier, price_list_version, upstream)
 ) WITH (fillfactor = 80);
 
+-- A place in the order of the sums of an account.
+CREATE TYPE usage_place AS (
+  quarter integer, key_id text, model text, user_id text, price_version integer, price_tier integer, price_list_version integer,
+  upstream text
+);
+
+-- The usage of a group, as reports return it. The first row has no start, and tells where the next statement continues.
+CREATE TYPE usage_group AS (
+  start integer, account_id text, key_id text, model text, user_name text, upstream text, requests bigint, input bigint,
+  cached_input bigint, cache_write bigint, output bigint, reasoning bigint, images bigint, image_tokens bigint,
+  cost_micros bigint, upstream_cost_micros bigint, uncosted_micros bigint, through_seq bigint, large_account_id text, next text
+);
+COMMENT ON TYPE usage_group IS 'null: start, through_seq, large_account_id, next';
+
+-- The prices of a call with this input: those of the highest bound that it exceeds. In SQL, so that PostgreSQL inlines it.
+CREATE FUNCTION rates_of(p_rates price_rates[], p_input_tokens integer) RETURNS SETOF price_rates
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 1
+AS $$
+  SELECT r.* FROM unnest(p_rates) r WHERE r.above_input_tokens < greatest(p_input_tokens, 1)
+  ORDER BY r.above_input_tokens DESC LIMIT 1
+$$;
+
+-- The sums with the names of accounts and end users, and with the prices. List prices are those of the model at that time: of the
+-- highest tier that each call of a sum has certainly reached, because the tiers of an account's own prices may differ.
+CREATE VIEW priced_usage AS
+  SELECT u.*, c.name AS account_name, d.discount,
+         CASE u.user_id WHEN '' THEN '' ELSE coalesce((SELECT n.name::text FROM end_users n
+           WHERE n.lane = u.lane AND n.account_id = u.account_id AND n.user_id = u.user_id), u.user_id) END AS user_name,
+         p.input AS input_price, p.cached_input AS cached_input_price, p.cache_write AS cache_write_price,
+         p.cache_write_1h AS cache_write_1h_price, p.output AS output_price, p.reasoning AS reasoning_price,
+         p.image AS image_price, p.request AS request_price, l.input AS input_list_price, l.cached_input AS cached_input_list_price,
+         l.cache_write AS cache_write_list_price, l.cache_write_1h AS cache_write_1h_list_price, l.output AS output_list_price,
+         l.reasoning AS reasoning_list_price, l.image AS image_list_price, l.request AS request_list_price
+  FROM usage_quarters u
+  JOIN accounts c ON c.lane = u.lane AND c.id = u.account_id
+  LEFT JOIN price_versions v ON v.model = u.model COLLATE "default" AND v.version = u.price_version
+  LEFT JOIN account_prices d ON d.lane = u.lane AND d.account_id = u.account_id AND d.version = u.price_list_version
+  LEFT JOIN LATERAL unnest(coalesce(d.rates, v.rates)) p ON p.above_input_tokens = u.price_tier
+  LEFT JOIN LATERAL rates_of(v.rates, u.price_tier + 1) l ON true;
+COMMENT ON VIEW priced_usage IS 'null: discount, input_price, cached_input_price, cache_write_price, cache_write_1h_price, output_price
+null: reasoning_price, image_price, request_price, input_list_price, cached_input_list_price, cache_write_list_price
+null: cache_write_1h_list_price, output_list_price, reasoning_list_price, image_list_price, request_list_price';
+
 -- The end users that have rows of their own on the current day, in UTC.
 CREATE TABLE usage_users (
   lane smallint NOT NULL,
@@ -819,6 +862,20 @@ CREATE TYPE admit_item AS (
   -- The address ranges that the server checked the addresses of the calls against, separated by commas; null for none.
   cidrs text
 );
+-- What admission decides about the calls of a key, and what they need of it.
+CREATE TYPE admission AS (
+  n integer, state text, scopes smallint, granted integer, used integer, rpm integer, seconds_left integer, key_id text,
+  account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text,
+  allowed_cidrs text, current_fingerprint bytea, price_list_version integer
+);
+COMMENT ON TYPE admission IS 'null: used, models, allowed_cidrs, current_fingerprint
+state: active | revoked | expired | suspended | rotated';
+-- A key of a batch: how many calls count, whether any uses it, and how many slots they take at most.
+CREATE TYPE admitted_key AS (
+  n integer, calls integer, is_used boolean, slots integer, lane smallint, state text, scopes smallint, rpm integer, key_id text,
+  account_id text, key_name text, plan text, visible_start text, visible_end text, balance_micros bigint, models text,
+  allowed_cidrs text, price_list_version integer
+);
 CREATE TYPE hold_item AS (
   lane smallint, account_id text, generation_id text, key_id text, amount bigint, seconds integer, idempotency_key text,
   digest text, model text, user_id text, tokens bigint,
@@ -844,6 +901,7 @@ CREATE TYPE item_result AS (
 );
 COMMENT ON TYPE item_result IS 'null: balance_micros, held_micros, amount_micros, clock, limits
 kind: end | hold | late';
+CREATE TYPE account_name AS (lane smallint, account_id text);
 -- New values of an account whose row was read at this place under the lock of its lane.
 CREATE TYPE held_change AS (place tid, held_micros bigint, at timestamptz);
 CREATE TYPE account_change AS (
