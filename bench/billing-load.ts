@@ -1,9 +1,8 @@
 // Holds and settles generations through the store, in this process.
 
 import type { Cells } from "../src/database/driver/cells.ts";
-import { tokenPrices } from "../src/domain/price.ts";
+import { tokenPrices, usageOf } from "../src/domain/price.ts";
 import { DEFAULT_SCOPES } from "../src/domain/scope.ts";
-import { usageOf } from "../src/domain/usage.ts";
 import type { HoldOutcome } from "../src/generations/bill.ts";
 import type { Checkout } from "./checkout.ts";
 import type { Payer } from "./payers.ts";

@@ -208,9 +208,8 @@ test("src/codec uses descriptors, errors and turns, but neither keys nor money",
     "domain/base64.ts",
     "domain/csv.ts",
     "domain/errors.ts",
-    "domain/fair-share.ts",
+    "domain/fairness.ts",
     "domain/json.ts",
-    "domain/next-turn.ts",
   ]);
 });
 
@@ -255,7 +254,7 @@ test("the pages in console import only generated code, roles, forms of keys, amo
       .map((match) => normalize(join("console", dirname(file), match[1] ?? "")))
       .filter(
         (path) =>
-          !/^((console|gen)\/|src\/domain\/(anthropic-clients|csv|key-query|limit|member|money|operator|price|scope|usage)\.ts$)/.test(
+          !/^((console|gen)\/|src\/domain\/(anthropic-clients|csv|key-query|limit|member|money|operator|price|scope)\.ts$)/.test(
             path,
           ),
       )

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { LedgerEntry } from "../../gen/vx/v1/ledger_pb.js";
-import { meterCosts } from "../../src/domain/price.ts";
-import { type Usage, usageOf } from "../../src/domain/usage.ts";
+import { meterCosts, type Usage, usageOf } from "../../src/domain/price.ts";
 import { Detail } from "./details.tsx";
 import { Money, numberText, productText } from "./money.tsx";
 

@@ -1,9 +1,8 @@
 import type { MessageParam } from "../../gen/vx/anthropic/v1/messages_pb.js";
-import { MAX_MESSAGE_CHARACTERS } from "../domain/conversation.ts";
 import { DomainError } from "../domain/errors.ts";
 import { imageOfBase64, imageOfUrl } from "../domain/image.ts";
 import { isJsonLonger, type JsonObject, type JsonValue } from "../domain/json.ts";
-import type { ContentPart, PromptMessage, Reasoning, ToolCall } from "../domain/prompt.ts";
+import { type ContentPart, MAX_MESSAGE_CHARACTERS, type PromptMessage, type Reasoning, type ToolCall } from "../domain/prompt.ts";
 import { jsonOf } from "../rules/plain-values.ts";
 import { choiceAt, listAt, memberOf, objectAt, optionalBooleanAt, optionalTextAt, textAt } from "../rules/untyped-members.ts";
 

@@ -9,8 +9,8 @@ import type {
 import { withPrefix } from "../domain/ids.ts";
 import { parseJson } from "../domain/json.ts";
 import type { Delta, FinishReason, Output, ToolCallDelta } from "../domain/output.ts";
+import { outputTokensOf, type Usage } from "../domain/price.ts";
 import type { Reasoning, ToolCall } from "../domain/prompt.ts";
-import { outputTokensOf, type Usage } from "../domain/usage.ts";
 import type { Piece, Reply } from "../generations/generation-request.ts";
 import { valueOfJson } from "../rules/plain-values.ts";
 

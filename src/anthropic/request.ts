@@ -6,7 +6,7 @@ import type {
   ToolParam,
 } from "../../gen/vx/anthropic/v1/messages_pb.js";
 import { DomainError } from "../domain/errors.ts";
-import { nextTurn, TurnMeter } from "../domain/next-turn.ts";
+import { nextTurn, TurnMeter } from "../domain/fairness.ts";
 import {
   NO_OPTIONS,
   type PromptMessage,

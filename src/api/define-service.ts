@@ -92,9 +92,7 @@ export function withDeps<Needs extends Pick<Deps, "catalog">>(
 ) {
   const bound = Object.entries(methods).map(([name, method]): [string, BoundMethod] => [
     name,
-    typeof method === "function"
-      ? (request, call) => method(deps, request, call)
-      : { ...method, prompt: (request, call) => method.prompt(deps, request, call) },
+    typeof method === "function" ? method.bind(undefined, deps) : { ...method, prompt: method.prompt.bind(undefined, deps) },
   ]);
   const checks = members
     ? Object.values(service.method).map((method) => [method.localName, checkOf(memberCheck(members, method.input), deps)])

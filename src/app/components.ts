@@ -7,11 +7,11 @@ import type { CellToMigrate } from "../database/cells/migrate-cell.ts";
 import type { WaitingCells } from "../database/cells/waiting-cells.ts";
 import { CellTurns } from "../database/driver/batcher.ts";
 import type { Cells } from "../database/driver/cells.ts";
+import { timeOf } from "../database/driver/database-clock.ts";
 import { RELEASE } from "../database/schema/release.ts";
 import { generateKey, generateOperatorToken, generateSessionToken } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { AddressRanges } from "../domain/network.ts";
-import { outputTokensOf } from "../domain/usage.ts";
 import { EventWatch } from "../events/watch.ts";
 import { type FailedCall, FailureRecorder } from "../failures/store.ts";
 import { Admitter } from "../keys/admit.ts";
@@ -33,16 +33,15 @@ import type { RecordAttempt, Telemetry } from "../telemetry/telemetry.ts";
 import { TokenCounter } from "../tokens/token-counter.ts";
 import { Connections } from "../upstreams/http/connection-pool.ts";
 import { openUpstream } from "../upstreams/open-upstream.ts";
-import type { AttemptReport } from "../upstreams/runner/guarded-upstream.ts";
+import { reportAttempts } from "../upstreams/runner/guarded-upstream.ts";
 import { RUNNER_LIMITS, Runner } from "../upstreams/runner/runner.ts";
 import { SandboxUpstream } from "../upstreams/sandbox/sandbox.ts";
-import type { UpstreamFailure } from "../upstreams/upstream-failure.ts";
 import { DeliveryAddresses } from "../webhooks/addresses.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
 import { Sender } from "../webhooks/sender.ts";
 import { createMetering, type Metering } from "./create-metering.ts";
 import { DatabaseHealth, type Maintenance } from "./database-health.ts";
-import { closeDatabases, type DatabaseLogin, type Databases, idsOf, openDatabases, timeOf } from "./databases.ts";
+import { closeDatabases, type DatabaseLogin, type Databases, idsOf, openDatabases } from "./databases.ts";
 import { Drain } from "./drain.ts";
 import { warnOfExposedKeys } from "./exposed-file.ts";
 import { readCells } from "./settings/cells.ts";
@@ -87,7 +86,7 @@ export function createComponents(options: ComponentsOptions) {
     pipelines: config.billingPipelines,
     turns,
     models: catalog,
-    streamEvents: (call) => upstreams.streamEvents(call),
+    streamEvents: upstreams.streamEvents.bind(upstreams),
     tokens,
     ids,
     log,
@@ -158,7 +157,7 @@ function createAdmitter(config: Config, { databases, turns, metrics }: AdmitterP
     maxWaiting: MAX_WAITING_ADMISSIONS,
     clocks: databases.clocks,
     turns,
-    onBatch: (size) => metrics.batchSize.observe(["admission"], size),
+    onBatch: metrics.batchSize.observe.bind(metrics.batchSize, ["admission"]),
   });
 }
 
@@ -255,7 +254,7 @@ function createNotices(
   const isOwnPort = (port: number) =>
     [config.port, config.adminPort, ...listeners.map((listener) => listener.port)].includes(port);
   const senderTo = (allowed: AddressRanges | undefined) =>
-    new Sender(new DeliveryAddresses(allowed, isOwnPort), "vx-webhooks/1", () => timeOf(databases, 0));
+    new Sender(new DeliveryAddresses(allowed, isOwnPort), "vx-webhooks/1", () => timeOf(databases.clocks, 0));
   const deliverer = new Deliverer({
     database,
     senders: {
@@ -321,19 +320,13 @@ export function createUpstreams(options: UpstreamsOptions): Runner {
         openSandbox: (sandbox) =>
           new SandboxUpstream({
             settings: sandbox,
-            countPrompt: (prompt, signal) => tokens.countPrompt(prompt, { signal }),
+            countPrompt: tokens.countPrompt.bind(tokens),
           }),
       }),
-    now: () => performance.now(),
+    now: performance.now.bind(performance),
     random: Math.random,
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),
-    onReport: (report) => {
-      const { call, upstream, settings, outcome, failure, result } = report;
-      metrics.upstreamAttempts.inc([upstream, outcome]);
-      measureAttempt(metrics, report);
-      if (result) recordAttempt?.({ model: call.model, settings, prompt: call.prompt }, result);
-      if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");
-    },
+    onReport: reportAttempts({ log, metrics, recordAttempt }),
   });
   const gauge = (name: string, help: string, read: (status: ReturnType<Runner["status"]>[number]) => number) =>
     metrics.gaugesOf(name, help, "upstream", () => runner.status().map((status) => [status.name, read(status)]));
@@ -344,32 +337,6 @@ export function createUpstreams(options: UpstreamsOptions): Runner {
   );
   gauge("vx_upstream_open_accounts", "Accounts for which the breaker of an upstream is open.", (status) => status.openAccounts);
   return runner;
-}
-
-function measureAttempt(metrics: Metrics, { call, upstream, result }: AttemptReport): void {
-  if (!result) return;
-  const { startedAtMs, firstPieceAtMs, endedAtMs, usage } = result;
-  const model = call.model.id;
-  metrics.attemptDuration.observe([upstream], (endedAtMs - startedAtMs) / 1_000);
-  if (firstPieceAtMs === undefined) return;
-  metrics.firstToken.observe([model], (firstPieceAtMs - startedAtMs) / 1_000);
-  const tokens = usage ? outputTokensOf(usage) : 0;
-  if (tokens > 0 && endedAtMs > firstPieceAtMs)
-    metrics.tokenRate.observe([model], tokens / ((endedAtMs - firstPieceAtMs) / 1_000));
-}
-
-/** Omits the stack: a failed upstream is not a bug of the server. */
-function fieldsOf({ call, upstream, number }: AttemptReport, failure: UpstreamFailure) {
-  return {
-    request_id: call.requestId,
-    trace_id: call.trace?.traceId,
-    account_id: call.accountId,
-    model: call.model.id,
-    upstream,
-    attempt: number,
-    reason: failure.kind,
-    detail: failure.message,
-  };
 }
 
 const GAUGES = {

@@ -7,11 +7,10 @@ import type { Ids } from "../domain/ids.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { DepletionReports } from "../events/store.ts";
-import { Billing, findAnswer } from "../generations/billing.ts";
+import { Billing, findAnswer, Settler } from "../generations/billing.ts";
 import { type GenerationDeps, RunningGenerations } from "../generations/generation.ts";
 import { Meter, type PaidEntry } from "../generations/meter.ts";
 import { Presence } from "../generations/presence.ts";
-import { Settler } from "../generations/settler.ts";
 import { RevocationWatch } from "../keys/revocation-watch.ts";
 import { usageOfEntry } from "../ledger/store.ts";
 import { topUpAfterRefusal } from "../payments/auto-top-up-store.ts";
@@ -61,7 +60,7 @@ export function createMetering(options: MeteringOptions): Metering {
     pipelines: options.pipelines,
     turns: options.turns,
     maxWaiting: MAX_WAITING,
-    onBatch: (size) => metrics.batchSize.observe(["billing"], size),
+    onBatch: metrics.batchSize.observe.bind(metrics.batchSize, ["billing"]),
   });
   const depletions = new DepletionReports(databases.single, () => performance.now());
   const settler = createSettler(billing, options);

@@ -7,7 +7,7 @@ import { WaitingCells } from "../database/cells/waiting-cells.ts";
 import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
 import type { DatabaseAddress } from "../database/driver/connect.ts";
 import { Database, type DatabaseOptions, type Servers } from "../database/driver/database.ts";
-import { DatabaseClock } from "../database/driver/database-clock.ts";
+import { DatabaseClock, timeOf } from "../database/driver/database-clock.ts";
 import { Hosts } from "../database/driver/hosts.ts";
 import { createIds, type Ids } from "../domain/ids.ts";
 import { currency, setCurrency } from "../domain/money.ts";
@@ -96,15 +96,10 @@ function newClock(): DatabaseClock {
   return new DatabaseClock(() => performance.now());
 }
 
-/** The time of the database of a cell. A cell whose clock is not known cannot be used yet. */
-export function timeOf({ clocks }: Databases, cell: number): number {
-  return clocks[cell]?.timeMs ?? clocks[0]?.timeMs ?? Date.now();
-}
-
 /** The ids of objects have the time of the database in which their rows are. */
 export function idsOf(databases: Databases): Ids {
   return createIds(
-    (cell) => timeOf(databases, cell),
+    (cell) => timeOf(databases.clocks, cell),
     (lane) => databases.directory?.cellOf(lane) ?? 0,
     () => databases.directory?.usableLanes ?? [],
   );

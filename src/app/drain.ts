@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { DomainError } from "../domain/errors.ts";
-import { MAX_SETTLE_MS } from "../generations/settler.ts";
+import { MAX_SETTLE_MS } from "../generations/billing.ts";
 import type { Readiness } from "../server/connect/health.ts";
 import type { Listener } from "../server/http/listener.ts";
 import type { DatabaseHealth } from "./database-health.ts";

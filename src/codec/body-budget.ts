@@ -1,6 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
-import { FairShare } from "../domain/fair-share.ts";
-import { Rotation } from "../domain/next-turn.ts";
+import { FairShare, Rotation } from "../domain/fairness.ts";
 
 /** A request up to this size may use the part that is reserved for small requests. */
 const SMALL_BYTES = 65_536;

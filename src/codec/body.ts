@@ -1,6 +1,6 @@
 import { createBrotliDecompress, createGunzip } from "node:zlib";
 import { DomainError } from "../domain/errors.ts";
-import { nextTurn } from "../domain/next-turn.ts";
+import { nextTurn } from "../domain/fairness.ts";
 import type { BodyShare } from "./body-budget.ts";
 import { RequestProblem } from "./problem.ts";
 
@@ -53,19 +53,6 @@ function plainJson({ headers }: BodySource, bytes: Buffer, limits: BodyLimits): 
   if (bytes.length === 0) return bytes;
   checkContentType(headers["content-type"]);
   return decompress(bytes, headers["content-encoding"], limits);
-}
-
-/** Whether there is a body. The headers announce it, except for some bodies over HTTP/2. */
-export function hasBody(source: BodySource): boolean | Promise<boolean> {
-  const { headers, stream } = source;
-  if (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0) return true;
-  if (stream === undefined || stream.endAfterHeaders) return false;
-  if (source.aborted || source.destroyed) return Promise.reject(new CallerDisconnected());
-  return new Promise((resolve, reject) => {
-    source.on("data", () => resolve(true));
-    source.on("end", () => (source.aborted ? reject(new CallerDisconnected()) : resolve(false)));
-    source.on("close", () => reject(new CallerDisconnected()));
-  });
 }
 
 export function readBytes(source: BodySource, limits: BodyLimits): Buffer | Promise<Buffer> {

@@ -8,7 +8,7 @@ import {
   toJsonString,
 } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
-import { nextTurn } from "../domain/next-turn.ts";
+import { nextTurn } from "../domain/fairness.ts";
 import { isLongList, itemsOf } from "./json/writer.ts";
 
 export type Parts = Generator<string> | Generator<Uint8Array>;

@@ -1,4 +1,4 @@
-import { nextTurn } from "../domain/next-turn.ts";
+import { nextTurn } from "../domain/fairness.ts";
 
 /** Work on a large body that pauses after each part, so that other calls run in between. */
 export type Steps<Result> = Generator<undefined, Result, undefined>;

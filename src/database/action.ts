@@ -3,7 +3,7 @@ import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { MemberRole } from "../domain/member.ts";
 import type { Role } from "../domain/operator.ts";
 import type { ScopeBits } from "../domain/scope.ts";
-import { CompositeType } from "./batch-items.ts";
+import { CompositeType } from "./driver/batcher.ts";
 import type { Cell, Cells } from "./driver/cells.ts";
 import type { Parameter } from "./driver/connection.ts";
 

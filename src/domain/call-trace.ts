@@ -1,7 +1,7 @@
 import type { Model, UpstreamSettings } from "./model.ts";
 import type { FinishReason } from "./output.ts";
+import type { Usage } from "./price.ts";
 import type { Prompt } from "./prompt.ts";
-import type { Usage } from "./usage.ts";
 
 /** The headers that continue a trace at an upstream. */
 export type TraceHeaders = Readonly<Record<string, string>>;

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import { BASE64_SLICE, isBase64Slice, paddingOf } from "./base64.ts";
 import { DomainError } from "./errors.ts";
+import { nextTurn } from "./fairness.ts";
 import { isPublicAddress } from "./network.ts";
-import { nextTurn } from "./next-turn.ts";
 import { IMAGE_TYPES, type Image, type ImageType } from "./prompt.ts";
 
 export const MAX_IMAGE_BYTES = 20_971_520;

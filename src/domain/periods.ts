@@ -1,5 +1,5 @@
 import { DomainError } from "./errors.ts";
-import { nextTurn } from "./next-turn.ts";
+import { nextTurn } from "./fairness.ts";
 
 /** Quarters of an hour since 1970: days of all time zones consist of whole ones. */
 export type Quarter = number;

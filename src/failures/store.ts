@@ -1,5 +1,5 @@
 import * as sql from "../../gen/sql/calls.ts";
-import { failureItem, failureMinute } from "../database/batch-items.ts";
+import { failureItem, failureMinute } from "../database/driver/batcher.ts";
 import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
 import { DomainError } from "../domain/errors.ts";
 import { type Ids, lowestIdAt, millisecondsOfId } from "../domain/ids.ts";

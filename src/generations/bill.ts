@@ -1,5 +1,5 @@
 import * as sql from "../../gen/sql/calls.ts";
-import { entryItem, holdItem } from "../database/batch-items.ts";
+import { entryItem, holdItem } from "../database/driver/batcher.ts";
 import type { FunctionCaller } from "../database/driver/cells.ts";
 import type { DatabaseClock } from "../database/driver/database-clock.ts";
 import { DomainError } from "../domain/errors.ts";
@@ -8,9 +8,8 @@ import { assertInvariant, InvariantViolation } from "../domain/invariant.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { LimitMetric, LimitWindow } from "../domain/limit.ts";
 import type { Micros } from "../domain/money.ts";
-import { costOf, type Prices, tierOf } from "../domain/price.ts";
+import { costOf, type Prices, tierOf, type Usage } from "../domain/price.ts";
 import { toScopeBits } from "../domain/scope.ts";
-import type { Usage } from "../domain/usage.ts";
 import type { AdmittedKey } from "../keys/admit.ts";
 
 /** Reserves the maximum cost of a generation. */

@@ -1,13 +1,21 @@
-import { checkConversation, isShortText, MAX_MESSAGE_CHARACTERS } from "../domain/conversation.ts";
 import { DomainError } from "../domain/errors.ts";
+import { nextTurn } from "../domain/fairness.ts";
 import { isJsonLonger } from "../domain/json.ts";
 import { type Capability, type Model, TASK_KINDS } from "../domain/model.ts";
-import { nextTurn } from "../domain/next-turn.ts";
-import { type Format, NO_OPTIONS, type PromptOptions, type Task, type Tool } from "../domain/prompt.ts";
+import {
+  type Format,
+  isShortText,
+  MAX_MESSAGE_CHARACTERS,
+  NO_OPTIONS,
+  type PromptOptions,
+  type Task,
+  type Tool,
+} from "../domain/prompt.ts";
 import { hasMoreCharacters } from "../domain/text.ts";
 import type { AdmittedKey } from "../keys/admit.ts";
 import type { PromptProblem } from "../upstreams/dialect.ts";
 import { problemWith } from "../upstreams/dialects.ts";
+import { checkConversation } from "./check-conversation.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 
 export const MAX_TOOLS = 256;

@@ -1,8 +1,8 @@
 import type { CallTrace } from "../domain/call-trace.ts";
 import type { Micros } from "../domain/money.ts";
 import type { Delta, FinishReason, Output } from "../domain/output.ts";
+import type { Usage } from "../domain/price.ts";
 import type { Format, PromptMessage, PromptOptions } from "../domain/prompt.ts";
-import type { Usage } from "../domain/usage.ts";
 import type { AdmittedKey } from "../keys/admit.ts";
 import type { Charge, MinuteLimit } from "./bill.ts";
 

@@ -3,7 +3,7 @@ import type { LimitMetric } from "../domain/limit.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
 import { affordableOutput, type Extent, maxCostOf } from "../domain/price.ts";
-import { type CountOptions, imagesIn, inputTokenBound, opaqueTokenBound, type PromptInput } from "../domain/prompt-texts.ts";
+import { type CountOptions, imagesIn, inputTokenBound, opaqueTokenBound, type PromptInput } from "../domain/prompt.ts";
 import type { ShortHold } from "./bill.ts";
 import { fieldName } from "./check-request.ts";
 import type { GenerationRequest } from "./generation-request.ts";

@@ -1,15 +1,15 @@
 import { measured } from "../domain/call-trace.ts";
 import { DomainError } from "../domain/errors.ts";
-import { FairShare } from "../domain/fair-share.ts";
+import { FairShare } from "../domain/fairness.ts";
 import { assertInvariant } from "../domain/invariant.ts";
 import { type Delta, type Output, OutputBuilder } from "../domain/output.ts";
 import { SlotArray } from "../domain/slot-array.ts";
 import { Progress, type UpstreamCall, type UpstreamEnd, type UpstreamEvent } from "../upstreams/upstream.ts";
 import type { Charge, EndOutcome } from "./bill.ts";
+import type { Settler } from "./billing.ts";
 import { chargeOf, type Ending, type GenerationSpec, isDelivered, STOPS, type Stop } from "./charge.ts";
 import type { Piece, PieceStream, Reply } from "./generation-request.ts";
 import type { Tokens } from "./generation-size.ts";
-import type { Settler } from "./settler.ts";
 
 export type GenerationState =
   | { readonly kind: "running" }

@@ -5,13 +5,12 @@ import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
 import type { AdmittedKey } from "../keys/admit.ts";
 import type { HoldOutcome, HoldRequest, MinuteLimit, OwingHold, ShortHold } from "./bill.ts";
-import type { Billing } from "./billing.ts";
+import type { Billing, Settler } from "./billing.ts";
 import { checkRequest } from "./check-request.ts";
 import type { RunningGenerations } from "./generation.ts";
 import type { Caller, GenerationRequest } from "./generation-request.ts";
 import { boundedSize, imageTokensOf, needOf, nextSize, type Payer, type Size, type Tokens } from "./generation-size.ts";
 import { insufficientBalance, limitExceeded, type Need, paymentReversed } from "./refusals.ts";
-import type { Settler } from "./settler.ts";
 
 export const MAX_CALL_MS = 600_000;
 /** A hold outlives the longest call plus its settlement retries. */

@@ -4,7 +4,7 @@ import type { Ids } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";
 import { deltasOf } from "../domain/output.ts";
-import type { CountOptions } from "../domain/prompt-texts.ts";
+import type { CountOptions } from "../domain/prompt.ts";
 import type { AdmittedKey } from "../keys/admit.ts";
 import type { PriceLists } from "../prices/store.ts";
 import type { HoldRequest, MinuteLimit } from "./bill.ts";

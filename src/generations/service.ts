@@ -1,35 +1,42 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Embedding, EmbedService } from "../../gen/vx/v1/embed_pb.js";
 import {
   type ContentPart as ContentPartMessage,
+  type GenerateDeltaSchema,
   type GenerateRequest,
   GenerateService,
   type Image as ImageMessage,
   type Message,
+  type MessageSchema,
   type Reasoning as ReasoningMessage,
+  type ReasoningSchema,
   type ResponseFormat as ResponseFormatMessage,
   type StreamGenerateRequest,
   type StreamGenerateResponseSchema,
   type Tool as ToolMessage,
+  type UsageSchema,
 } from "../../gen/vx/v1/generate_pb.js";
 import { defineService } from "../api/define-service.ts";
 import { DomainError } from "../domain/errors.ts";
 import { imageOfBytes, imageOfUrl } from "../domain/image.ts";
 import { formatMicros } from "../domain/money.ts";
-import type {
-  ContentPart,
-  Image,
-  ImageDetail,
-  PromptMessage,
-  PromptOptions,
-  Reasoning,
-  ReasoningEffort,
-  ResponseFormat,
-  Tool,
-  ToolChoice,
+import type { Delta, Output } from "../domain/output.ts";
+import { inputTokensOf, outputTokensOf } from "../domain/price.ts";
+import {
+  type ContentPart,
+  type Image,
+  type ImageDetail,
+  type PromptMessage,
+  type PromptOptions,
+  presentOptions,
+  type Reasoning,
+  type ReasoningEffort,
+  type ResponseFormat,
+  type Tool,
+  type ToolChoice,
 } from "../domain/prompt.ts";
-import { presentOptions } from "../rules/request-values.ts";
-import type { GenerationRequest, Piece } from "./generation-request.ts";
-import { deltaOf, messageOf, summaryOf } from "./reply.ts";
+import { embeddingRequestOf } from "./embedding-request.ts";
+import type { GenerationRequest, Piece, Reply } from "./generation-request.ts";
 
 export const generateService = defineService(GenerateService, {
   generate: {
@@ -215,3 +222,81 @@ export class MappedStream<From, To> implements AsyncIterableIterator<To, undefin
     throw error;
   }
 }
+
+function summaryOf(reply: Reply) {
+  return {
+    id: reply.id,
+    model: reply.model,
+    finishReason: reply.finishReason,
+    usage: usageOf(reply),
+    balanceMicros: reply.balanceMicros,
+    maxTokens: reply.loweredMaxTokens,
+  };
+}
+
+/** The message can be sent back unchanged, as a part of the conversation. */
+function messageOf({ text, toolCalls, reasoning }: Output): MessageInitShape<typeof MessageSchema> {
+  return {
+    role: "assistant",
+    content: text,
+    toolCalls: [...toolCalls],
+    reasoning: reasoning.map(viewReasoning),
+  };
+}
+
+function deltaOf(delta: Delta): MessageInitShape<typeof GenerateDeltaSchema> {
+  switch (delta.kind) {
+    case "text":
+      return { content: delta.text };
+    case "reasoning":
+      return { reasoning: viewReasoning(delta.reasoning) };
+    case "tool_call":
+      return { toolCall: delta.toolCall };
+  }
+}
+
+function viewReasoning({ text, signature = "", encrypted = "" }: Reasoning): MessageInitShape<typeof ReasoningSchema> {
+  return { text, signature, encrypted };
+}
+
+/** Public counts are inclusive: the details are parts of the input and output tokens. */
+function usageOf({ usage, costMicros }: Reply): MessageInitShape<typeof UsageSchema> {
+  return {
+    inputTokens: BigInt(inputTokensOf(usage)),
+    outputTokens: BigInt(outputTokensOf(usage)),
+    costMicros,
+    cost: formatMicros(costMicros),
+    cachedInputTokens: BigInt(usage.cachedInput),
+    cacheWriteTokens: BigInt(usage.cacheWrite),
+    reasoningTokens: BigInt(usage.reasoning),
+    imageTokens: BigInt(usage.imageTokens),
+  };
+}
+
+/** The numbers are created when they are written: a list of them takes at least twice the memory of the vector. */
+class LazyEmbedding implements Embedding {
+  readonly $typeName = "vx.v1.Embedding";
+  readonly index: number;
+  readonly #vector: Float32Array;
+
+  constructor(vector: Float32Array, index: number) {
+    this.index = index;
+    this.#vector = vector;
+  }
+
+  get values(): number[] {
+    return [...this.#vector];
+  }
+}
+
+export const embedService = defineService(EmbedService, {
+  embed: {
+    prompt: (_, { model, input: texts, dimensions }, call) =>
+      embeddingRequestOf({ format: "native", model, texts, dimensions, user: "" }, call),
+    respond: (reply) => {
+      const { id, usage, balanceMicros } = summaryOf(reply);
+      const embeddings = (reply.vectors ?? []).map((vector, index) => new LazyEmbedding(vector, index));
+      return { id, model: reply.model, embeddings, usage, balanceMicros };
+    },
+  },
+});

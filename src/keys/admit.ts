@@ -1,6 +1,5 @@
 import * as sql from "../../gen/sql/calls.ts";
-import { admitItem } from "../database/batch-items.ts";
-import { CellBatchers, type CellTurns } from "../database/driver/batcher.ts";
+import { admitItem, CellBatchers, type CellTurns } from "../database/driver/batcher.ts";
 import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
 import type { DatabaseClock } from "../database/driver/database-clock.ts";
 import { DomainError } from "../domain/errors.ts";

@@ -8,8 +8,7 @@ import { laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";
 import { badToken, cutPage, type Page, pageUpTo } from "../domain/page.ts";
 import { monthText } from "../domain/periods.ts";
-import type { Rates } from "../domain/price.ts";
-import type { Usage } from "../domain/usage.ts";
+import type { Rates, Usage } from "../domain/price.ts";
 
 export type EntryRow = Omit<sql.PricedLedger, "lane" | "month" | "hash" | "user_id">;
 

@@ -3,7 +3,7 @@ import type { EntryCostSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { LedgerEntrySchema } from "../../gen/vx/v1/ledger_pb.js";
 import { viewOf } from "../api/view.ts";
 import { generationIdOf } from "../domain/ids.ts";
-import { inputTokensOf, outputTokensOf } from "../domain/usage.ts";
+import { inputTokensOf, outputTokensOf } from "../domain/price.ts";
 import { viewRates } from "../prices/views.ts";
 import { type EntryRow, ratesOfEntry, usageOfEntry } from "./store.ts";
 

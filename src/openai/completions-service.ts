@@ -2,9 +2,10 @@ import { CompletionsService, type CreateCompletionRequest } from "../../gen/vx/o
 import { defineService } from "../api/define-service.ts";
 import { DomainError } from "../domain/errors.ts";
 import { secondsOfId } from "../domain/ids.ts";
+import { presentOptions } from "../domain/prompt.ts";
 import type { GenerationRequest } from "../generations/generation-request.ts";
 import { COMPLETIONS } from "../rules/compatible-members.ts";
-import { presentOptions, recordedUser } from "../rules/request-values.ts";
+import { recordedUser } from "../rules/request-values.ts";
 import { jsonIn, optionalNumberAt } from "../rules/untyped-members.ts";
 import { chatUsageOf, NO_LOGPROBS } from "./chat/reply.ts";
 import { stopsOf } from "./chat/request.ts";

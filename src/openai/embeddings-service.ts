@@ -1,7 +1,7 @@
 import { EmbeddingsService } from "../../gen/vx/openai/v1/embeddings_pb.js";
 import { defineService } from "../api/define-service.ts";
 import { base64OfVector } from "../domain/base64.ts";
-import { inputTokensOf } from "../domain/usage.ts";
+import { inputTokensOf } from "../domain/price.ts";
 import { embeddingRequestOf } from "../generations/embedding-request.ts";
 import { EMBEDDINGS } from "../rules/compatible-members.ts";
 import { jsonOf, lazyValueOf } from "../rules/plain-values.ts";

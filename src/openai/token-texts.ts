@@ -1,6 +1,6 @@
 import { DomainError } from "../domain/errors.ts";
+import { nextTurn } from "../domain/fairness.ts";
 import type { JsonValue } from "../domain/json.ts";
-import { nextTurn } from "../domain/next-turn.ts";
 
 /** The bytes of tokens; undefined if a number is not a token. */
 export type DecodeTokens = (tokens: readonly number[]) => Promise<Buffer | undefined>;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import * as sql from "../../gen/sql/calls.ts";
 import type { Action } from "../database/action.ts";
-import { priceItem, priceRates } from "../database/batch-items.ts";
+import { priceItem, priceRates } from "../database/driver/batcher.ts";
 import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
 import { laneOfId } from "../domain/lane.ts";
 import type { Model } from "../domain/model.ts";

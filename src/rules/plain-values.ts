@@ -2,11 +2,13 @@ import {
   type DescField,
   type DescMessage,
   fromJson,
+  getOption,
   type Message,
   type JsonValue as MutableJson,
   toJson,
 } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { collects_unknown_fields } from "../../gen/vx/options/v1/options_pb.js";
 import type { JsonValue } from "../domain/json.ts";
 
 /**
@@ -89,4 +91,16 @@ export function readField(field: DescField, message: Message): unknown {
   if (!field.oneof) return fields[field.localName];
   const group = fields[field.oneof.localName] as { readonly case?: string; readonly value?: unknown };
   return group.case === field.localName ? group.value : undefined;
+}
+
+/** Reading an option takes as long as the rest of a validation, so each message is searched once. */
+const collectingFields = new WeakMap<DescMessage, DescField | undefined>();
+
+/** The field that gets the members of a body which the message does not have. */
+export function fieldForUnknown(desc: DescMessage): DescField | undefined {
+  if (!collectingFields.has(desc)) {
+    const collecting = desc.fields.find((field) => getOption(field, collects_unknown_fields));
+    collectingFields.set(desc, collecting);
+  }
+  return collectingFields.get(desc);
 }

@@ -1,8 +1,7 @@
-import { type DescField, type DescMessage, type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
 import {
   Access,
   base_path as basePathOption,
-  collects_unknown_fields,
   MemberRole as MemberRoleNumber,
   type MethodPolicy,
   omit_unset,
@@ -139,16 +138,4 @@ export function basePathOf(service: DescService): string {
 /** Whether the unset fields of a message are left out, in place of null. */
 export function omitsUnset(desc: DescMessage): boolean {
   return getOption(desc, omit_unset);
-}
-
-/** Reading an option takes as long as the rest of a validation, so each message is searched once. */
-const collectingFields = new WeakMap<DescMessage, DescField | undefined>();
-
-/** The field that gets the members of a body which the message does not have. */
-export function fieldForUnknown(desc: DescMessage): DescField | undefined {
-  if (!collectingFields.has(desc)) {
-    const collecting = desc.fields.find((field) => getOption(field, collects_unknown_fields));
-    collectingFields.set(desc, collecting);
-  }
-  return collectingFields.get(desc);
 }

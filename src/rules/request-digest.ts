@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import type { Value } from "@bufbuild/protobuf/wkt";
+import { nextTurn } from "../domain/fairness.ts";
 import type { JsonObject, JsonValue } from "../domain/json.ts";
-import { nextTurn } from "../domain/next-turn.ts";
 import { holdsPlainObject, isUntyped, jsonOf, readField } from "./plain-values.ts";
 
 /** Hashing one slice takes about a millisecond; then the event loop runs other work. */

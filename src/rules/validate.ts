@@ -17,8 +17,7 @@ import { DomainError } from "../domain/errors.ts";
 import { type JsonObject, type JsonValue, knownJsonText } from "../domain/json.ts";
 import { charactersOf } from "../domain/text.ts";
 import { maxCharactersOf, tooLong } from "./limits.ts";
-import { holdsPlainObject, isUntyped, jsonOf, readField } from "./plain-values.ts";
-import { fieldForUnknown } from "./policy.ts";
+import { fieldForUnknown, holdsPlainObject, isUntyped, jsonOf, readField } from "./plain-values.ts";
 
 const validator = createValidator();
 

@@ -1,6 +1,6 @@
 import type { AttemptResult, CallTrace, StartedAttempt, TraceParent } from "../domain/call-trace.ts";
 import type { Micros } from "../domain/money.ts";
-import type { Usage } from "../domain/usage.ts";
+import type { Usage } from "../domain/price.ts";
 
 export const OTLP_PROTOCOLS = ["http/protobuf", "http/json"] as const;
 export const SAMPLERS = [

@@ -2,8 +2,8 @@ import { extname } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import Tinypool from "tinypool";
 import { DomainError } from "../domain/errors.ts";
-import { FairShare } from "../domain/fair-share.ts";
-import type { CountOptions } from "../domain/prompt-texts.ts";
+import { FairShare } from "../domain/fairness.ts";
+import type { CountOptions } from "../domain/prompt.ts";
 import { splitTexts } from "./split-texts.ts";
 
 export type ThreadLimits = {

@@ -1,4 +1,4 @@
-import { type CountOptions, type PromptInput, templateTokensOf, textsOfPrompt } from "../domain/prompt-texts.ts";
+import { type CountOptions, type PromptInput, templateTokensOf, textsOfPrompt } from "../domain/prompt.ts";
 import { codePointEnd, unitsOf } from "../domain/text.ts";
 import { CountingThread, type ThreadLimits } from "./counting-thread.ts";
 

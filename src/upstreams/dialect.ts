@@ -1,7 +1,6 @@
 import type { JsonObject } from "../domain/json.ts";
 import type { ModelTraits } from "../domain/model.ts";
-import { type Format, NO_OPTIONS, type Prompt, type PromptMessage, type Task } from "../domain/prompt.ts";
-import { listedFields } from "../domain/prompt-texts.ts";
+import { type Format, listedFields, NO_OPTIONS, type Prompt, type PromptMessage, type Task } from "../domain/prompt.ts";
 import type { ReplyBuffer } from "./http/reply-buffer.ts";
 
 /** The request and response format of one kind of server. */

@@ -1,9 +1,8 @@
 import type { CallTrace, TraceHeaders } from "../domain/call-trace.ts";
 import type { Model } from "../domain/model.ts";
 import type { Delta, FinishReason } from "../domain/output.ts";
-import type { Prices } from "../domain/price.ts";
+import type { Prices, Usage } from "../domain/price.ts";
 import type { Prompt } from "../domain/prompt.ts";
-import type { Usage } from "../domain/usage.ts";
 
 export type UpstreamEnd = {
   readonly kind: "done";

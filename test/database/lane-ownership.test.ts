@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { admitItem, failureItem, failureMinute } from "../../src/database/batch-items.ts";
+import { admitItem, failureItem, failureMinute } from "../../src/database/driver/batcher.ts";
 import type { Parameter } from "../../src/database/driver/connection.ts";
 import { LaneMoved } from "../../src/database/driver/store-error.ts";
 import { laneOfId } from "../../src/domain/lane.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FairShare } from "../../src/domain/fair-share.ts";
+import { FairShare } from "../../src/domain/fairness.ts";
 
 test("a single user can take seven eighths; the rest is reserved for others", () => {
   const limit = new FairShare();

@@ -1,7 +1,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { affordableOutput, costOf, maxCostOf, tierOf, tokenPrices } from "../../src/domain/price.ts";
-import { clampUsage, inputTokensOf, outputTokensOf, usageOf } from "../../src/domain/usage.ts";
+import {
+  affordableOutput,
+  clampUsage,
+  costOf,
+  inputTokensOf,
+  maxCostOf,
+  outputTokensOf,
+  tierOf,
+  tokenPrices,
+  usageOf,
+} from "../../src/domain/price.ts";
 import { anyPrices } from "../support/any-prices.ts";
 
 const price = fc.bigInt({ min: 0n, max: 1_000_000_000_000n });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Output } from "../../src/domain/output.ts";
-import type { Usage } from "../../src/domain/usage.ts";
+import type { Usage } from "../../src/domain/price.ts";
 import { chargeOf, type Ended, type Ending, type Stop } from "../../src/generations/charge.ts";
 import { canBecome, type GenerationState } from "../../src/generations/generation.ts";
 import { Progress } from "../../src/upstreams/upstream.ts";

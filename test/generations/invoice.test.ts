@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Metering } from "../../src/app/create-metering.ts";
 import { audit } from "../../src/audit/store.ts";
 import type { Model } from "../../src/domain/model.ts";
-import { type Usage, usageOf } from "../../src/domain/usage.ts";
+import { type Usage, usageOf } from "../../src/domain/price.ts";
 import type { AdmittedKey } from "../../src/keys/admit.ts";
 import { registerPrices, setAccountPrices } from "../../src/prices/store.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";

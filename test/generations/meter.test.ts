@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Metering } from "../../src/app/create-metering.ts";
 import { DomainError } from "../../src/domain/errors.ts";
+import { MAX_SETTLE_MS } from "../../src/generations/billing.ts";
 import type { Caller } from "../../src/generations/generation-request.ts";
 import { MAX_CALL_MS } from "../../src/generations/hold.ts";
-import { MAX_SETTLE_MS } from "../../src/generations/settler.ts";
 import type { AdmittedKey } from "../../src/keys/admit.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import type { UpstreamEvent } from "../../src/upstreams/upstream.ts";

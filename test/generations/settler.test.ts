@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Database } from "../../src/database/driver/database.ts";
 import type { DomainError } from "../../src/domain/errors.ts";
-import type { Billing } from "../../src/generations/billing.ts";
-import { Settler } from "../../src/generations/settler.ts";
+import { type Billing, Settler } from "../../src/generations/billing.ts";
 import { createPayer, endOf, holdOf, moneyProblems, newGenerationId, placeHold } from "../support/payer.ts";
 import { createTestBilling, useStore } from "../support/store.ts";
 

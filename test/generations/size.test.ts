@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Model } from "../../src/domain/model.ts";
 import { maxCostOf, tokenPrices } from "../../src/domain/price.ts";
-import { textsOfPrompt } from "../../src/domain/prompt-texts.ts";
+import { textsOfPrompt } from "../../src/domain/prompt.ts";
 import type { GenerationRequest } from "../../src/generations/generation-request.ts";
 import { boundedSize, type Size, shrunkTo, type Tokens } from "../../src/generations/generation-size.ts";
 import { modelOf, requestOf } from "../support/samples.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import type { LimitMetric } from "../../src/domain/limit.ts";
-import { usageOf } from "../../src/domain/usage.ts";
+import { usageOf } from "../../src/domain/price.ts";
 import { type LimitOwner, listLimits, removeLimit } from "../../src/limits/store.ts";
 import { putPlan } from "../../src/plans/store.ts";
 import { TEST_ACTION } from "../support/action.ts";

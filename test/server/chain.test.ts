@@ -8,7 +8,7 @@ import type { Metering } from "../../src/app/create-metering.ts";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { usageOf } from "../../src/domain/usage.ts";
+import { usageOf } from "../../src/domain/price.ts";
 import type { Reply } from "../../src/generations/generation-request.ts";
 import { generateService } from "../../src/generations/service.ts";
 import { Admitter } from "../../src/keys/admit.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../src/app/settings/config.ts";
 import { AddressRanges } from "../../src/domain/network.ts";
-import { clientAddress, UNKNOWN_ADDRESS } from "../../src/server/credentials/client-address.ts";
+import { clientAddress, UNKNOWN_ADDRESS } from "../../src/server/http/message.ts";
 
 const PROXY = "10.0.0.5";
 const proxies = new AddressRanges("10.0.0.0/8,2001:db8:ffff::/48");

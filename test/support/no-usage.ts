@@ -1,4 +1,4 @@
-import type { Usage } from "../../src/domain/usage.ts";
+import type { Usage } from "../../src/domain/price.ts";
 
 export const NO_USAGE: Usage = {
   input: 0,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Worker } from "node:worker_threads";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { inputTokenBound, type PromptInput, textsOfPrompt } from "../../src/domain/prompt-texts.ts";
+import { inputTokenBound, type PromptInput, textsOfPrompt } from "../../src/domain/prompt.ts";
 import { countTexts } from "../../src/tokens/count-tokens.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { runs } from "../support/runs.ts";

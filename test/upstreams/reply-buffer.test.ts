@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { usageOf } from "../../src/domain/usage.ts";
+import { usageOf } from "../../src/domain/price.ts";
 import { firstTokens } from "../../src/tokens/count-tokens.ts";
 import { ReplyBuffer } from "../../src/upstreams/http/reply-buffer.ts";
 

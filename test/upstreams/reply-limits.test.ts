@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkConversation } from "../../src/domain/conversation.ts";
+import { checkConversation } from "../../src/generations/check-conversation.ts";
 import { anthropicDialect } from "../../src/upstreams/anthropic/dialect.ts";
 import { createOpenaiDialect } from "../../src/upstreams/openai/dialect.ts";
 import { openaiResponsesDialect } from "../../src/upstreams/openai-responses/dialect.ts";

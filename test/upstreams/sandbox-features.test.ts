@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { OutputBuilder } from "../../src/domain/output.ts";
+import { inputTokensOf, outputTokensOf } from "../../src/domain/price.ts";
 import type { Prompt, PromptMessage, PromptOptions, Tool } from "../../src/domain/prompt.ts";
-import { inputTokensOf, outputTokensOf } from "../../src/domain/usage.ts";
 import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
 import type { UpstreamEnd, UpstreamEvent } from "../../src/upstreams/upstream.ts";
 import { promptOf } from "../support/samples.ts";

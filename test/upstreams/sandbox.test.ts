@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
+import { usageOf } from "../../src/domain/price.ts";
 import type { Prompt } from "../../src/domain/prompt.ts";
-import { usageOf } from "../../src/domain/usage.ts";
 import { TokenCounter } from "../../src/tokens/token-counter.ts";
 import { SandboxUpstream } from "../../src/upstreams/sandbox/sandbox.ts";
 import { Progress } from "../../src/upstreams/upstream.ts";
@@ -10,7 +10,7 @@ import { promptOf } from "../support/samples.ts";
 const counter = new TokenCounter();
 const sandbox = new SandboxUpstream({
   settings: { kind: "sandbox", delayMs: 0 },
-  countPrompt: (messages, signal) => counter.countPrompt(messages, { signal }),
+  countPrompt: counter.countPrompt.bind(counter),
 });
 afterAll(() => counter.close());
 

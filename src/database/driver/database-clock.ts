@@ -48,3 +48,8 @@ export class DatabaseClock {
     return new Date(this.now() + offsetMs - halfTripMs + ms);
   }
 }
+
+/** The time of the database of a cell. A cell whose clock is not known cannot be used yet. */
+export function timeOf(clocks: readonly DatabaseClock[], cell: number): number {
+  return clocks[cell]?.timeMs ?? clocks[0]?.timeMs ?? Date.now();
+}

@@ -2,8 +2,8 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { NullValue } from "@bufbuild/protobuf/wkt";
 import type { ChatDeltaSchema, ChatReplySchema, ChatUsageSchema } from "../../../gen/vx/openai/v1/chat_pb.js";
 import type { Delta, Output, ToolCallDelta } from "../../domain/output.ts";
+import { inputTokensOf, outputTokensOf } from "../../domain/price.ts";
 import type { ToolCall } from "../../domain/prompt.ts";
-import { inputTokensOf, outputTokensOf } from "../../domain/usage.ts";
 import type { Reply } from "../../generations/generation-request.ts";
 import { valueOfJson } from "../../rules/plain-values.ts";
 

@@ -1,11 +1,20 @@
 import type { ChatMessage, CreateChatCompletionRequest } from "../../../gen/vx/openai/v1/chat_pb.js";
-import { MAX_CALLS, MAX_PARTS } from "../../domain/conversation.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { imageOfUrl } from "../../domain/image.ts";
 import type { JsonValue } from "../../domain/json.ts";
-import type { ContentPart, PromptMessage, PromptOptions, ResponseFormat, Tool, ToolCall } from "../../domain/prompt.ts";
+import {
+  type ContentPart,
+  MAX_CALLS,
+  MAX_PARTS,
+  type PromptMessage,
+  type PromptOptions,
+  presentOptions,
+  type ResponseFormat,
+  type Tool,
+  type ToolCall,
+} from "../../domain/prompt.ts";
 import type { GenerationRequest } from "../../generations/generation-request.ts";
-import { presentOptions, recordedUser } from "../../rules/request-values.ts";
+import { recordedUser } from "../../rules/request-values.ts";
 import {
   choiceAt,
   isAbsent,

@@ -1,8 +1,7 @@
-import { MAX_PARTS } from "../../domain/conversation.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { imageOfUrl } from "../../domain/image.ts";
 import type { JsonObject, JsonValue } from "../../domain/json.ts";
-import type { ContentPart, PromptMessage, Reasoning, ToolCall } from "../../domain/prompt.ts";
+import { type ContentPart, MAX_PARTS, type PromptMessage, type Reasoning, type ToolCall } from "../../domain/prompt.ts";
 import { choiceAt, isAbsent, listAt, objectAt, shown, textAt } from "../../rules/untyped-members.ts";
 import { callArgumentsOf, imageDetailOf, joinedTexts } from "../fields.ts";
 import { reasoningOf } from "./items.ts";

@@ -1,10 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ResponseItemSchema } from "../../../gen/vx/openai/v1/responses_pb.js";
-import { MAX_PARTS } from "../../domain/conversation.ts";
 import { withPrefix } from "../../domain/ids.ts";
 import type { JsonObject, JsonValue } from "../../domain/json.ts";
 import type { Output } from "../../domain/output.ts";
-import type { Reasoning, ToolCall } from "../../domain/prompt.ts";
+import { MAX_PARTS, type Reasoning, type ToolCall } from "../../domain/prompt.ts";
 import { valueOfJson } from "../../rules/plain-values.ts";
 import { objectAt, optionalListAt, optionalTextAt, textAt } from "../../rules/untyped-members.ts";
 

@@ -1,9 +1,15 @@
 import type { CreateResponseRequest } from "../../../gen/vx/openai/v1/responses_pb.js";
 import { DomainError } from "../../domain/errors.ts";
 import type { JsonValue } from "../../domain/json.ts";
-import { type PromptOptions, REASONING_SUMMARIES, type ReasoningSummary, type ResponseFormat } from "../../domain/prompt.ts";
+import {
+  type PromptOptions,
+  presentOptions,
+  REASONING_SUMMARIES,
+  type ReasoningSummary,
+  type ResponseFormat,
+} from "../../domain/prompt.ts";
 import type { GenerationRequest } from "../../generations/generation-request.ts";
-import { presentOptions, recordedUser } from "../../rules/request-values.ts";
+import { recordedUser } from "../../rules/request-values.ts";
 import { choiceAt, isAbsent, jsonIn, optionalListAt, optionalObjectAt, textAt } from "../../rules/untyped-members.ts";
 import { effortOf, schemaFormatOf, toolChoiceOf, toolOf, toolsAt } from "../fields.ts";
 import { conversationOf, SEND_ITEMS } from "./input.ts";

@@ -7,10 +7,11 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { Socket } from "node:net";
+import { isIP, isIPv4, isIPv6, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { CallerDisconnected } from "../../codec/body.ts";
+import { type BodySource, CallerDisconnected } from "../../codec/body.ts";
 import { redactKeys } from "../../domain/credentials.ts";
+import { type AddressRanges, plainAddress } from "../../domain/network.ts";
 
 /** A request and its response over HTTP/1.1 or HTTP/2; Node has nearly the same API for both. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
@@ -92,6 +93,19 @@ export function hasValidHost({ headers: { host }, httpVersion }: Pick<HttpReques
 export function contentLengthOf({ headers }: Pick<HttpRequest, "headers">): number | undefined {
   const text = headers["content-length"];
   return text === undefined ? undefined : Number(text);
+}
+
+/** Whether there is a body. The headers announce it, except for some bodies over HTTP/2. */
+export function hasBody(source: BodySource): boolean | Promise<boolean> {
+  const { headers, stream } = source;
+  if (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0) return true;
+  if (stream === undefined || stream.endAfterHeaders) return false;
+  if (source.aborted || source.destroyed) return Promise.reject(new CallerDisconnected());
+  return new Promise((resolve, reject) => {
+    source.on("data", () => resolve(true));
+    source.on("end", () => (source.aborted ? reject(new CallerDisconnected()) : resolve(false)));
+    source.on("close", () => reject(new CallerDisconnected()));
+  });
 }
 
 export function sendJson(response: HttpResponse, status: number, body: string | Buffer): void {
@@ -194,4 +208,70 @@ export function continueOnRead(handle: HttpHandler): HttpHandler {
     request.on("newListener", onListener);
     handle(request, response);
   };
+}
+
+/** No address, so it is in no range of a key. */
+export const UNKNOWN_ADDRESS = "unknown";
+
+/** What a call says of its sender: the address of its connection, and all values of a header. */
+type Sender = { readonly remoteAddress: string; headers(name: string): readonly string[] };
+
+/**
+ * The address of the caller. Behind trusted proxies, it is the nearest address in Forwarded (RFC 7239) or X-Forwarded-For that is not
+ * of a trusted proxy. An entry that is no address ends the search at the trusted proxy that sent it. The address is unknown if
+ * Forwarded is malformed or the two headers differ: most proxies set one of them and pass on the other as the caller sent it, and a
+ * caller must not get the address of a proxy by that.
+ */
+export function clientAddress(sender: Sender, proxies: AddressRanges | undefined): string {
+  const { remoteAddress } = sender;
+  if (!proxies?.has(remoteAddress)) return remoteAddress;
+  const forwarded = sender.headers("forwarded");
+  const forwardedFor = sender.headers("x-forwarded-for");
+  const found = [];
+  if (forwarded.length > 0) {
+    const hops = forwardedHops(forwarded.join(","));
+    found.push(hops ? nearest(remoteAddress, hops, proxies) : UNKNOWN_ADDRESS);
+  }
+  if (forwardedFor.length > 0) {
+    found.push(nearest(remoteAddress, forwardedFor.join(",").split(","), proxies));
+  }
+  const [address = remoteAddress, other = address] = found;
+  return address === other ? address : UNKNOWN_ADDRESS;
+}
+
+/** `hops` are in the order of the header: the last one was added by the proxy that connects to us. */
+function nearest(remoteAddress: string, hops: readonly (string | undefined)[], proxies: AddressRanges): string {
+  let address = remoteAddress;
+  for (const hop of hops.toReversed()) {
+    const next = hop === undefined ? undefined : addressOf(hop.trim());
+    if (next === undefined) return address;
+    address = next;
+    if (!proxies.has(address)) return address;
+  }
+  return address;
+}
+
+// At each place, only one part of the pattern matches spaces, so the time grows with the length of the header, not with its square.
+const PAIR = /[ \t]*(?:([\w!#$%&'*+.^`|~-]+)=(?:([^\s;,"]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?([;,]|$)/y;
+
+/** The values of "for". Undefined if the header is malformed, because its parts cannot be separated. */
+function forwardedHops(header: string): (string | undefined)[] | undefined {
+  const hops: (string | undefined)[] = [undefined];
+  PAIR.lastIndex = 0;
+  for (;;) {
+    const match = PAIR.exec(header);
+    if (!match) return undefined;
+    const [, name, token, quoted, separator] = match;
+    if (name?.toLowerCase() === "for") hops[hops.length - 1] = token ?? quoted?.replace(/\\(.)/g, "$1");
+    if (separator === "") return hops;
+    if (separator === ",") hops.push(undefined);
+  }
+}
+
+/** An address with or without a port, in brackets if it is an IPv6 address with one. */
+function addressOf(hop: string): string | undefined {
+  if (isIP(hop) !== 0) return plainAddress(hop);
+  const [, v6, v4] = /^(?:\[([^\]]*)\]|([\d.]+))(?::(?:\d{1,5}|_[\w.-]+))?$/.exec(hop) ?? [];
+  if (v6 !== undefined && isIPv6(v6)) return plainAddress(v6);
+  return v4 !== undefined && isIPv4(v4) ? v4 : undefined;
 }

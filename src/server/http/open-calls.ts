@@ -1,4 +1,4 @@
-import { FairShare } from "../../domain/fair-share.ts";
+import { FairShare } from "../../domain/fairness.ts";
 import { networkOf } from "../../domain/network.ts";
 import { type HttpRequest, type HttpResponse, remoteAddressOf } from "./message.ts";
 

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { freeChunk } from "../../codec/body.ts";
-import { nextTurn, Rotation, turnToEnd } from "../../domain/next-turn.ts";
+import { nextTurn, Rotation, turnToEnd } from "../../domain/fairness.ts";
 import { addressOf } from "./connections.ts";
 
 /** The HTTP servers get data in pieces of this size: one piece can contain 220 of the shortest requests. */

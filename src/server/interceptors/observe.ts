@@ -4,7 +4,7 @@ import { CallerDisconnected } from "../../codec/body.ts";
 import { ForwardedTrace, type TraceParent } from "../../domain/call-trace.ts";
 import { redactKeys } from "../../domain/credentials.ts";
 import { DomainError, ERRORS, isRefusal } from "../../domain/errors.ts";
-import { inputTokensOf, outputTokensOf } from "../../domain/usage.ts";
+import { inputTokensOf, outputTokensOf } from "../../domain/price.ts";
 import type { FailedCall } from "../../failures/store.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { create, type Message } from "@bufbuild/protobuf";
 import { EmptySchema, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
-import { CallerDisconnected, freeBytes, hasBody, KNOWN_ENCODINGS, readJsonBytes } from "../../codec/body.ts";
+import { CallerDisconnected, freeBytes, KNOWN_ENCODINGS, readJsonBytes } from "../../codec/body.ts";
 import type { BodyShare } from "../../codec/body-budget.ts";
 import { decode, readJsonMessage } from "../../codec/decode.ts";
 import { JsonScanner } from "../../codec/json/json-scanner.ts";
@@ -17,7 +17,16 @@ import { Call, type PrepareOptions, type ServedMethod } from "../call.ts";
 import { ensureDomainError, fromRequestError } from "../errors/connect-error.ts";
 import { errorStatus, setErrorHeaders } from "../errors/http-error.ts";
 import { varyWith } from "../http/cors.ts";
-import { type HttpRequest, type HttpResponse, isClosed, pathOf, stopBody, untilWritable, writePieces } from "../http/message.ts";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  hasBody,
+  isClosed,
+  pathOf,
+  stopBody,
+  untilWritable,
+  writePieces,
+} from "../http/message.ts";
 import type { Serve } from "../interceptors/interceptor.ts";
 import { bindPath, bindQuery } from "../rest/address-fields.ts";
 import type { HttpBinding } from "../rest/http-rule.ts";

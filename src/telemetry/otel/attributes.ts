@@ -2,7 +2,7 @@ import type { Attributes } from "@opentelemetry/api";
 import type { AttemptResult, StartedAttempt } from "../../domain/call-trace.ts";
 import { entryIdOf } from "../../domain/ids.ts";
 import type { UpstreamSettings } from "../../domain/model.ts";
-import { inputTokensOf, outputTokensOf } from "../../domain/usage.ts";
+import { inputTokensOf, outputTokensOf } from "../../domain/price.ts";
 import type { TracedCall } from "../telemetry.ts";
 
 /** By the conventions for HTTP and for RPC. Without a route, the path is the caller's, so it is not part of the name. */

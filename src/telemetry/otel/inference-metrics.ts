@@ -1,5 +1,5 @@
 import type { Attributes, Meter } from "@opentelemetry/api";
-import { inputTokensOf, outputTokensOf, type Usage } from "../../domain/usage.ts";
+import { inputTokensOf, outputTokensOf, type Usage } from "../../domain/price.ts";
 import type { RecordAttempt } from "../telemetry.ts";
 import { requestAttributes } from "./attributes.ts";
 

@@ -1,8 +1,7 @@
 import type { Pool } from "undici";
 import type { TraceHeaders } from "../../domain/call-trace.ts";
 import type { RemoteSettings } from "../../domain/model.ts";
-import type { Prompt } from "../../domain/prompt.ts";
-import { charactersIn } from "../../domain/prompt-texts.ts";
+import { charactersIn, type Prompt } from "../../domain/prompt.ts";
 import type { Dialect, Dialects } from "../dialect.ts";
 import { Progress, type Upstream, type UpstreamEvent } from "../upstream.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";

@@ -1,5 +1,5 @@
 import { parseJson } from "../../domain/json.ts";
-import { type Usage, usageOf } from "../../domain/usage.ts";
+import { type Usage, usageOf } from "../../domain/price.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 
 /** Readers for untrusted JSON: an unexpected value is read as undefined, and nothing throws. */

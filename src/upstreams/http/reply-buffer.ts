@@ -1,8 +1,7 @@
-import { MAX_MESSAGE_CHARACTERS, MAX_REASONING_BLOCKS } from "../../domain/conversation.ts";
 import { type Delta, type FinishReason, type ToolCallDelta, UnreadDeltas } from "../../domain/output.ts";
-import type { Reasoning } from "../../domain/prompt.ts";
+import { outputTokensOf, type Usage } from "../../domain/price.ts";
+import { MAX_MESSAGE_CHARACTERS, MAX_REASONING_BLOCKS, type Reasoning } from "../../domain/prompt.ts";
 import { codePointEnd } from "../../domain/text.ts";
-import { outputTokensOf, type Usage } from "../../domain/usage.ts";
 import type { UpstreamEvent, UsageReport } from "../upstream.ts";
 import { exceedsMaxTokens, maxOpaqueChars, maxReplyChars } from "./response-limits.ts";
 

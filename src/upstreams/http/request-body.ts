@@ -1,6 +1,6 @@
 import { base64Length } from "../../domain/base64.ts";
+import { nextTurn } from "../../domain/fairness.ts";
 import { isJsonLonger, type JsonValue, knownJsonText, parseJson } from "../../domain/json.ts";
-import { nextTurn } from "../../domain/next-turn.ts";
 import type { Image, ImageData } from "../../domain/prompt.ts";
 import { codePointEnd } from "../../domain/text.ts";
 

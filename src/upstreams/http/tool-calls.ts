@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { MAX_CALLS, MAX_ID_CHARACTERS } from "../../domain/conversation.ts";
+import { MAX_CALLS, MAX_ID_CHARACTERS } from "../../domain/prompt.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import type { ReplyBuffer } from "./reply-buffer.ts";
 

@@ -1,5 +1,4 @@
-import type { Prompt } from "../../domain/prompt.ts";
-import { textsOfMessage } from "../../domain/prompt-texts.ts";
+import { type Prompt, textsOfMessage } from "../../domain/prompt.ts";
 import type { Dialect, ResponseReader } from "../dialect.ts";
 import { asObject, asText, firstObject, type JsonObject, readObject } from "../http/json-value.ts";
 import type { ReplyBuffer } from "../http/reply-buffer.ts";

@@ -1,5 +1,5 @@
 import type { FinishReason } from "../../domain/output.ts";
-import type { Usage } from "../../domain/usage.ts";
+import type { Usage } from "../../domain/price.ts";
 import type { ResponseReader } from "../dialect.ts";
 import { asCount, asObject, asText, firstObject, type JsonObject, readObject, reportedUsage } from "../http/json-value.ts";
 import type { ReplyBuffer } from "../http/reply-buffer.ts";

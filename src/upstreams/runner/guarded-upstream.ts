@@ -1,6 +1,10 @@
 import type { AttemptResult } from "../../domain/call-trace.ts";
-import { FairShare } from "../../domain/fair-share.ts";
+import { FairShare } from "../../domain/fairness.ts";
 import type { UpstreamSettings } from "../../domain/model.ts";
+import { outputTokensOf } from "../../domain/price.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import type { RecordAttempt } from "../../telemetry/telemetry.ts";
 import type { Upstream, UpstreamCall, UpstreamEnd, UpstreamEvent } from "../upstream.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import { Breaker, type BreakerOptions, type CircuitTools, type Pass } from "./breaker.ts";
@@ -86,6 +90,50 @@ export type AttemptReport = {
 
 /** Called at the end of every attempt. */
 export type OnReport = (report: AttemptReport) => void;
+
+type ReportOptions = {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Undefined if no metrics are exported. */
+  readonly recordAttempt: RecordAttempt | undefined;
+};
+
+/** Reports attempts to the metrics, and failures to the log. */
+export function reportAttempts({ log, metrics, recordAttempt }: ReportOptions): OnReport {
+  return (report) => {
+    const { call, upstream, settings, outcome, failure, result } = report;
+    metrics.upstreamAttempts.inc([upstream, outcome]);
+    measureAttempt(metrics, report);
+    if (result) recordAttempt?.({ model: call.model, settings, prompt: call.prompt }, result);
+    if (failure) log.warn(fieldsOf(report, failure), "upstream attempt failed");
+  };
+}
+
+function measureAttempt(metrics: Metrics, { call, upstream, result }: AttemptReport): void {
+  if (!result) return;
+  const { startedAtMs, firstPieceAtMs, endedAtMs, usage } = result;
+  const model = call.model.id;
+  metrics.attemptDuration.observe([upstream], (endedAtMs - startedAtMs) / 1_000);
+  if (firstPieceAtMs === undefined) return;
+  metrics.firstToken.observe([model], (firstPieceAtMs - startedAtMs) / 1_000);
+  const tokens = usage ? outputTokensOf(usage) : 0;
+  if (tokens > 0 && endedAtMs > firstPieceAtMs)
+    metrics.tokenRate.observe([model], tokens / ((endedAtMs - firstPieceAtMs) / 1_000));
+}
+
+/** Omits the stack: a failed upstream is not a bug of the server. */
+function fieldsOf({ call, upstream, number }: AttemptReport, failure: UpstreamFailure) {
+  return {
+    request_id: call.requestId,
+    trace_id: call.trace?.traceId,
+    account_id: call.accountId,
+    model: call.model.id,
+    upstream,
+    attempt: number,
+    reason: failure.kind,
+    detail: failure.message,
+  };
+}
 
 type AttemptOptions = {
   readonly events: AsyncIterator<UpstreamEvent>;

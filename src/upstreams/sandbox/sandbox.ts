@@ -1,16 +1,22 @@
+import { nextTurn, TurnMeter } from "../../domain/fairness.ts";
 import { SANDBOX_IMAGE_TOKENS, type SandboxSettings } from "../../domain/model.ts";
-import { nextTurn, TurnMeter } from "../../domain/next-turn.ts";
 import { type Delta, UnreadDeltas } from "../../domain/output.ts";
-import type { Prompt, PromptMessage } from "../../domain/prompt.ts";
-import { imagesIn, type PromptInput, textsOfMessage } from "../../domain/prompt-texts.ts";
-import { usageOf } from "../../domain/usage.ts";
+import { usageOf } from "../../domain/price.ts";
+import {
+  type CountOptions,
+  imagesIn,
+  type Prompt,
+  type PromptInput,
+  type PromptMessage,
+  textsOfMessage,
+} from "../../domain/prompt.ts";
 import { Progress, type Upstream, type UpstreamEnd, type UpstreamEvent } from "../upstream.ts";
 import { SandboxPieces } from "./pieces.ts";
 import { directiveOf, planOf, requestedFailure } from "./plan.ts";
 
 type SandboxOptions = {
   readonly settings: SandboxSettings;
-  readonly countPrompt: (prompt: PromptInput, signal: AbortSignal) => number | Promise<number>;
+  readonly countPrompt: (prompt: PromptInput, options: CountOptions) => number | Promise<number>;
 };
 
 /** A model without network or cost: equal prompts get equal replies, with exact token counts. */
@@ -25,7 +31,7 @@ export class SandboxUpstream implements Upstream {
   generate(prompt: Prompt, signal: AbortSignal, progress = new Progress()): SandboxReply {
     return new SandboxReply(signal, async () => {
       progress.wasSent = true;
-      const textTokens = await this.#options.countPrompt(prompt, signal);
+      const textTokens = await this.#options.countPrompt(prompt, { signal });
       const { task, responseFormat, tools } = prompt.options;
       // Making a value for a schema can take 40 ms, so the values of concurrent calls are made in different turns.
       if (responseFormat?.kind === "json_schema" || tools) await nextTurn();

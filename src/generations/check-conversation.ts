@@ -1,18 +1,22 @@
-import { DomainError } from "./errors.ts";
-import { checkBase64 } from "./image.ts";
-import { jsonIfValid } from "./json.ts";
-import { nextTurn } from "./next-turn.ts";
-import { type Format, type PromptMessage, type ToolCall, textOfPart } from "./prompt.ts";
-import { hasMoreCharacters, unitsOf } from "./text.ts";
+import { DomainError } from "../domain/errors.ts";
+import { nextTurn } from "../domain/fairness.ts";
+import { checkBase64 } from "../domain/image.ts";
+import { jsonIfValid } from "../domain/json.ts";
+import {
+  type Format,
+  isShortText,
+  MAX_CALLS,
+  MAX_ID_CHARACTERS,
+  MAX_MESSAGE_CHARACTERS,
+  MAX_PARTS,
+  MAX_REASONING_BLOCKS,
+  type PromptMessage,
+  type ToolCall,
+  textOfPart,
+} from "../domain/prompt.ts";
+import { hasMoreCharacters, unitsOf } from "../domain/text.ts";
 
-// The limits of a message. Replies have the same ones, so that a conversation can be continued.
-export const MAX_MESSAGE_CHARACTERS = 400_000;
 const MAX_IMAGES = 100;
-export const MAX_PARTS = 1_000;
-export const MAX_CALLS = 256;
-export const MAX_REASONING_BLOCKS = 256;
-/** Limit for tool call ids and names. */
-export const MAX_ID_CHARACTERS = 256;
 /** Nesting of arguments, the same as that of untyped fields. */
 const MAX_ARGUMENT_LEVELS = 64;
 /** Parsing this many characters takes a few milliseconds, or 15 for short lists; then the event loop runs other work. */
@@ -52,19 +56,8 @@ export async function checkConversation(conversation: Conversation): Promise<num
   return images;
 }
 
-/** Most messages: a text of an allowed length and nothing else. There is nothing to check in a conversation of them. */
-export function isShortText({ role, content, toolCalls, reasoning, toolCallId }: PromptMessage): boolean {
-  return (
-    typeof content === "string" &&
-    content.length <= MAX_MESSAGE_CHARACTERS &&
-    role !== "tool" &&
-    !toolCalls &&
-    !reasoning &&
-    toolCallId === undefined
-  );
-}
-
 const TOO_MANY_IMAGES = `has image ${MAX_IMAGES + 1} of the request, and the maximum is ${MAX_IMAGES}`;
+
 const NO_SUCH_CALL = "must be the id of a tool call of the last assistant message, and each call has at most one result";
 const NOT_ARGUMENTS = `must have arguments that are the JSON text of an object with at most ${MAX_ARGUMENT_LEVELS} levels`;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CompositeType } from "../../src/database/batch-items.ts";
+import { CompositeType } from "../../src/database/driver/batcher.ts";
 import { useStore } from "../support/store.ts";
 
 const database = useStore();

@@ -1,8 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { REMOTE_KINDS, type RemoteKind } from "../../src/domain/model.ts";
-import type { CacheControl, ContentPart, Format, Prompt, PromptMessage, Reasoning } from "../../src/domain/prompt.ts";
-import { charactersIn, inputTokenBound, opaqueTokenBound } from "../../src/domain/prompt-texts.ts";
+import {
+  type CacheControl,
+  type ContentPart,
+  charactersIn,
+  type Format,
+  inputTokenBound,
+  opaqueTokenBound,
+  type Prompt,
+  type PromptMessage,
+  type Reasoning,
+} from "../../src/domain/prompt.ts";
 import { createDialect, problemWith } from "../../src/upstreams/dialects.ts";
 import { openaiBody } from "../../src/upstreams/openai/body.ts";
 import { runs } from "../support/runs.ts";

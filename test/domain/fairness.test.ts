@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { inTurnsOf, nextTurn, turnToEnd } from "../../src/domain/next-turn.ts";
+import { inTurnsOf, nextTurn, turnToEnd } from "../../src/domain/fairness.ts";
 
 test("a turn of the event loop has one step of all calls together, in order of arrival", async () => {
   const steps: { caller: string; turn: number }[] = [];
