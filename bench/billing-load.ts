@@ -3,7 +3,7 @@
 import type { Cells } from "../src/database/driver/cells.ts";
 import { tokenPrices, usageOf } from "../src/domain/price.ts";
 import { DEFAULT_SCOPES } from "../src/domain/scope.ts";
-import type { HoldOutcome } from "../src/generations/bill.ts";
+import type { HoldOutcome } from "../src/generations/bill-statement.ts";
 import type { Checkout } from "./checkout.ts";
 import type { Payer } from "./payers.ts";
 

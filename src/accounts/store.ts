@@ -1,8 +1,8 @@
 import * as sql from "../../gen/sql/calls.ts";
 import type { Action } from "../database/action.ts";
+import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "../database/cells/merge-cells.ts";
+import { namedCell } from "../database/cells/named-cell.ts";
 import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
-import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "../database/merge-cells.ts";
-import { namedCell } from "../database/named-cell.ts";
 import type { NewKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, isAccountId, isGenerationId, monthOfId } from "../domain/ids.ts";

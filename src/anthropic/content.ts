@@ -3,8 +3,8 @@ import { DomainError } from "../domain/errors.ts";
 import { imageOfBase64, imageOfUrl } from "../domain/image.ts";
 import { isJsonLonger, type JsonObject, type JsonValue } from "../domain/json.ts";
 import { type ContentPart, MAX_MESSAGE_CHARACTERS, type PromptMessage, type Reasoning, type ToolCall } from "../domain/prompt.ts";
-import { jsonOf } from "../rules/plain-values.ts";
 import { choiceAt, listAt, memberOf, objectAt, optionalBooleanAt, optionalTextAt, textAt } from "../rules/untyped-members.ts";
+import { jsonOf } from "../rules/untyped-values.ts";
 
 const MAX_BLOCKS = 1_000;
 /** Cache controls are sent to upstreams unchanged. Neither the hold nor the text limits count them. */

@@ -12,7 +12,7 @@ import type { Delta, FinishReason, Output, ToolCallDelta } from "../domain/outpu
 import { outputTokensOf, type Usage } from "../domain/price.ts";
 import type { Reasoning, ToolCall } from "../domain/prompt.ts";
 import type { Piece, Reply } from "../generations/generation-request.ts";
-import { valueOfJson } from "../rules/plain-values.ts";
+import { valueOfJson } from "../rules/untyped-values.ts";
 
 type Message = MessageInitShape<typeof CreateMessageResponseSchema>;
 type Block = MessageInitShape<typeof ContentBlockSchema>;

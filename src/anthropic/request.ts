@@ -16,10 +16,10 @@ import {
   type ToolChoice,
 } from "../domain/prompt.ts";
 import type { GenerationRequest } from "../generations/generation-request.ts";
-import { jsonOf } from "../rules/plain-values.ts";
 import { isOtherTool } from "../rules/request-members.ts";
 import { recordedUser } from "../rules/request-values.ts";
 import { isAbsent, jsonIn } from "../rules/untyped-members.ts";
+import { jsonOf } from "../rules/untyped-values.ts";
 import { appendMessages, cacheControlOf, systemMessageOf } from "./content.ts";
 
 /** Writing the inputs of tools as JSON text of this length takes up to three milliseconds. */

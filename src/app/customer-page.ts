@@ -9,7 +9,7 @@ import { accountPageService } from "../members/service.ts";
 import { type Browser, findMember, findPageSession, type PageSession, signInPerson, usePageLink } from "../members/store.ts";
 import { actionOf, recordRefusal } from "../operators/operator-action.ts";
 import type { Identity } from "../operators/store.ts";
-import { SMALL_BODY_BYTES } from "../rules/limits.ts";
+import { SMALL_BODY_BYTES } from "../rules/body-limits.ts";
 import { memberPoliciesOf } from "../rules/policy.ts";
 import { prepareValidation } from "../rules/validate.ts";
 import { type Credentials, credentialsOf } from "../server/call.ts";

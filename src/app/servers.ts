@@ -19,7 +19,7 @@ import { OverviewFeed } from "../operators/overview-feed.ts";
 import { endSession, findOperator, findSession, signInOperator } from "../operators/store.ts";
 import type { PaymentProvider } from "../payments/provider.ts";
 import { EVENTS_PATH } from "../payments/stripe/webhook-endpoint.ts";
-import { SMALL_BODY_BYTES } from "../rules/limits.ts";
+import { SMALL_BODY_BYTES } from "../rules/body-limits.ts";
 import { isRestOnly, policiesOf } from "../rules/policy.ts";
 import { prepareValidation } from "../rules/validate.ts";
 import { connectRpcs } from "../server/connect/connect-rpcs.ts";
@@ -32,8 +32,8 @@ import { SessionAuthentication } from "../server/credentials/session-authenticat
 import { directRpcs } from "../server/direct-rpcs.ts";
 import { createHandler } from "../server/handler.ts";
 import { badRequestResponses } from "../server/http/bad-request.ts";
+import { bodyBudget, defaultLimits } from "../server/http/connection-limits.ts";
 import { Cors } from "../server/http/cors.ts";
-import { bodyBudget, defaultLimits } from "../server/http/limits.ts";
 import { Listener } from "../server/http/listener.ts";
 import { type HttpHandler, pathOf, requestIdFrom, type ServePath } from "../server/http/message.ts";
 import { OpenCalls } from "../server/http/open-calls.ts";

@@ -1,6 +1,6 @@
 import * as sql from "../../gen/sql/calls.ts";
+import { lanesInUse, namedCell } from "../database/cells/named-cell.ts";
 import type { Cells, FunctionCaller, ReadCells } from "../database/driver/cells.ts";
-import { lanesInUse, namedCell } from "../database/named-cell.ts";
 import { LANE_COUNT, type Lane, laneRanges, lanesOfText } from "../domain/lane.ts";
 import type { Quarter } from "../domain/periods.ts";
 import { currentQuarter, currentTimeMs } from "../usage/sums.ts";

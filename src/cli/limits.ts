@@ -3,7 +3,7 @@ import { type SetLimitRequest, SetLimitResponseSchema } from "../../gen/vx/admin
 import { type Limit, LimitSchema } from "../../gen/vx/v1/limit_pb.js";
 import { countsCost } from "../domain/limit.ts";
 import { formatMicros, parseAmount } from "../domain/money.ts";
-import { allowedTextsOf } from "../rules/limits.ts";
+import { allowedTextsOf } from "../rules/body-limits.ts";
 import { call } from "./call.ts";
 import { withAdmin } from "./client.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";

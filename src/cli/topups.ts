@@ -1,6 +1,6 @@
 import { AccountTopUpSchema, ListTopUpsRequestSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { AutoTopUpSchema } from "../../gen/vx/v1/top_up_pb.js";
-import { allowedTextsOf } from "../rules/limits.ts";
+import { allowedTextsOf } from "../rules/body-limits.ts";
 import { call, list } from "./call.ts";
 import { ACCOUNT, fixed, flag, option, REASON, required, unused } from "./parameters.ts";
 import { columnsOf } from "./print.ts";

@@ -1,7 +1,7 @@
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { PutPlanRequestSchema, RotateKeyRequestSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { type Micros, parseAmount } from "../domain/money.ts";
-import { maximumOf } from "../rules/limits.ts";
+import { maximumOf } from "../rules/body-limits.ts";
 import { usageFailure } from "./failure.ts";
 
 /** Reads the text of a parameter called `name`; `before` is the value that it already has. An invalid text is a usage error. */

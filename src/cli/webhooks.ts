@@ -4,7 +4,7 @@ import {
   UpdateWebhookRequestSchema,
 } from "../../gen/vx/admin/v1/admin_pb.js";
 import { DeliverySchema, type Webhook, WebhookSchema } from "../../gen/vx/v1/webhook_pb.js";
-import { allowedTextsOf } from "../rules/limits.ts";
+import { allowedTextsOf } from "../rules/body-limits.ts";
 import { call, list } from "./call.ts";
 import { withAdmin } from "./client.ts";
 import { CommandFailure, usageFailure } from "./failure.ts";

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { keepIgnored } from "../rules/ignored-members.ts";
-import { heldJsonOf } from "../rules/plain-values.ts";
+import { heldJsonOf } from "../rules/untyped-values.ts";
 import type { BodyShare } from "./body-budget.ts";
 import { JsonScanner } from "./json/json-scanner.ts";
 import type { Reader } from "./json/reader.ts";

@@ -1,6 +1,6 @@
 import * as sql from "../../gen/sql/calls.ts";
+import { compareBytes, mergeCells } from "../database/cells/merge-cells.ts";
 import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
-import { compareBytes, mergeCells } from "../database/merge-cells.ts";
 import { DomainError } from "../domain/errors.ts";
 import { millisecondsOfId } from "../domain/ids.ts";
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";

@@ -21,7 +21,7 @@ import {
   type HoldRequest,
   type OpenHold,
   quoteHold,
-} from "./bill.ts";
+} from "./bill-statement.ts";
 
 type BillingOptions = {
   readonly serverId: string;

@@ -7,7 +7,7 @@ import { clampUsage, costOf, inputTokensOf, outputTokensOf, type Usage, usageOf 
 import type { CountOptions, Prompt } from "../domain/prompt.ts";
 import type { AdmittedKey } from "../keys/admit.ts";
 import type { Progress, UpstreamEnd } from "../upstreams/upstream.ts";
-import type { Charge } from "./bill.ts";
+import type { Charge } from "./bill-statement.ts";
 import type { Size, Tokens } from "./generation-size.ts";
 import { encodeAnswer } from "./stored-answer.ts";
 

@@ -4,7 +4,7 @@ import type { Delta, FinishReason, Output } from "../domain/output.ts";
 import type { Usage } from "../domain/price.ts";
 import type { Format, PromptMessage, PromptOptions } from "../domain/prompt.ts";
 import type { AdmittedKey } from "../keys/admit.ts";
-import type { Charge, MinuteLimit } from "./bill.ts";
+import type { Charge, MinuteLimit } from "./bill-statement.ts";
 
 /** A request for a generation, the same for every API. */
 export type GenerationRequest = {

@@ -4,7 +4,7 @@ import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
 import { affordableOutput, type Extent, maxCostOf } from "../domain/price.ts";
 import { type CountOptions, imagesIn, inputTokenBound, opaqueTokenBound, type PromptInput } from "../domain/prompt.ts";
-import type { ShortHold } from "./bill.ts";
+import type { ShortHold } from "./bill-statement.ts";
 import { fieldName } from "./check-request.ts";
 import type { GenerationRequest } from "./generation-request.ts";
 import { maxCostTooLow, type Need } from "./refusals.ts";

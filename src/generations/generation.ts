@@ -5,7 +5,7 @@ import { assertInvariant } from "../domain/invariant.ts";
 import { type Delta, type Output, OutputBuilder } from "../domain/output.ts";
 import { SlotArray } from "../domain/slot-array.ts";
 import { Progress, type UpstreamCall, type UpstreamEnd, type UpstreamEvent } from "../upstreams/upstream.ts";
-import type { Charge, EndOutcome } from "./bill.ts";
+import type { Charge, EndOutcome } from "./bill-statement.ts";
 import type { Settler } from "./billing.ts";
 import { chargeOf, type Ending, type GenerationSpec, isDelivered, STOPS, type Stop } from "./charge.ts";
 import type { Piece, PieceStream, Reply } from "./generation-request.ts";

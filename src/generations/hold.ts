@@ -4,7 +4,7 @@ import { InvariantViolation } from "../domain/invariant.ts";
 import type { Model } from "../domain/model.ts";
 import type { Micros } from "../domain/money.ts";
 import type { AdmittedKey } from "../keys/admit.ts";
-import type { HoldOutcome, HoldRequest, MinuteLimit, OwingHold, ShortHold } from "./bill.ts";
+import type { HoldOutcome, HoldRequest, MinuteLimit, OwingHold, ShortHold } from "./bill-statement.ts";
 import type { Billing, Settler } from "./billing.ts";
 import { checkRequest } from "./check-request.ts";
 import type { RunningGenerations } from "./generation.ts";

@@ -7,7 +7,7 @@ import { deltasOf } from "../domain/output.ts";
 import type { CountOptions } from "../domain/prompt.ts";
 import type { AdmittedKey } from "../keys/admit.ts";
 import type { PriceLists } from "../prices/store.ts";
-import type { HoldRequest, MinuteLimit } from "./bill.ts";
+import type { HoldRequest, MinuteLimit } from "./bill-statement.ts";
 import type { GenerationSpec } from "./charge.ts";
 import { checkRequest, checkStorable, isAllowed } from "./check-request.ts";
 import { Generation, type GenerationDeps, GenerationStream } from "./generation.ts";

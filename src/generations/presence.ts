@@ -3,7 +3,7 @@ import * as sql from "../../gen/sql/calls.ts";
 import type { FunctionCaller } from "../database/driver/cells.ts";
 import type { DatabaseClock } from "../database/driver/database-clock.ts";
 import { LANE_COUNT } from "../domain/lane.ts";
-import type { EndOutcome } from "./bill.ts";
+import type { EndOutcome } from "./bill-statement.ts";
 
 /** Lanes per round. With a round every two seconds, all lanes are checked within about half a minute. */
 const LANES_PER_ROUND = 64;

@@ -4,7 +4,7 @@ import type { Model } from "../domain/model.ts";
 import { formatMicros, type Micros } from "../domain/money.ts";
 import { editDistance } from "../domain/text.ts";
 import type { AdmittedKey } from "../keys/admit.ts";
-import type { Funds, OwingHold, RefusingLimit } from "./bill.ts";
+import type { Funds, OwingHold, RefusingLimit } from "./bill-statement.ts";
 
 /** The wait for running calls to end. Official SDKs retry twice. */
 const RUNNING_CALLS_SECONDS = 2;

@@ -1,7 +1,7 @@
 import * as sql from "../../gen/sql/calls.ts";
 import { type Action, laneOfChange } from "../database/action.ts";
+import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "../database/cells/merge-cells.ts";
 import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
-import { compareBytes, mergeCells, NAME_PIECES, readNameParts } from "../database/merge-cells.ts";
 import type { NewKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { KeyQuery } from "../domain/key-query.ts";

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { RefundEntryRequest, RerateRequest, RerateResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import type { ApiCall, Deps } from "../api/define-service.ts";
-import { namedCell } from "../database/named-cell.ts";
+import { namedCell } from "../database/cells/named-cell.ts";
 import { DomainError } from "../domain/errors.ts";
 import { unknownModel } from "../generations/refusals.ts";
 import { actionOf, makeLoggedChange } from "../operators/operator-action.ts";

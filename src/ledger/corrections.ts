@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import * as sql from "../../gen/sql/calls.ts";
 import type { Action } from "../database/action.ts";
+import { allLanesInUse } from "../database/cells/named-cell.ts";
 import type { Cells } from "../database/driver/cells.ts";
-import { allLanesInUse } from "../database/named-cell.ts";
 import { entryIdOf, monthOfId } from "../domain/ids.ts";
 import { type Lane, laneOfId } from "../domain/lane.ts";
 import type { Micros } from "../domain/money.ts";

@@ -1,7 +1,7 @@
 import * as sql from "../../gen/sql/calls.ts";
 import type { Action } from "../database/action.ts";
+import { compareBytes, mergeCells } from "../database/cells/merge-cells.ts";
 import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
-import { compareBytes, mergeCells } from "../database/merge-cells.ts";
 import { DomainError } from "../domain/errors.ts";
 import { entryIdOf, isGenerationId, monthOfId, secondsOfId } from "../domain/ids.ts";
 import { laneOfId } from "../domain/lane.ts";

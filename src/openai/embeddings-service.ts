@@ -4,8 +4,8 @@ import { base64OfVector } from "../domain/base64.ts";
 import { inputTokensOf } from "../domain/price.ts";
 import { embeddingRequestOf } from "../generations/embedding-request.ts";
 import { EMBEDDINGS } from "../rules/compatible-members.ts";
-import { jsonOf, lazyValueOf } from "../rules/plain-values.ts";
 import { recordedUser } from "../rules/request-values.ts";
+import { jsonOf, lazyValueOf } from "../rules/untyped-values.ts";
 import { textsAt } from "./token-texts.ts";
 
 export const embeddingsService = defineService(

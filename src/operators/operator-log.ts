@@ -1,7 +1,7 @@
 import * as sql from "../../gen/sql/calls.ts";
 import { type Action, callerOf } from "../database/action.ts";
+import { mergeCells } from "../database/cells/merge-cells.ts";
 import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
-import { mergeCells } from "../database/merge-cells.ts";
 import { LANE_COUNT, laneOfId } from "../domain/lane.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";
 

@@ -1,7 +1,7 @@
 import * as sql from "../../gen/sql/calls.ts";
 import type { Action } from "../database/action.ts";
+import { namedCell } from "../database/cells/named-cell.ts";
 import type { Cells } from "../database/driver/cells.ts";
-import { namedCell } from "../database/named-cell.ts";
 
 export type PlanRow = sql.Plans;
 

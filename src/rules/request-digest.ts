@@ -3,7 +3,7 @@ import { type DescField, type DescMessage, type Message, ScalarType } from "@buf
 import type { Value } from "@bufbuild/protobuf/wkt";
 import { nextTurn } from "../domain/fairness.ts";
 import type { JsonObject, JsonValue } from "../domain/json.ts";
-import { holdsPlainObject, isUntyped, jsonOf, readField } from "./plain-values.ts";
+import { holdsPlainObject, isUntyped, jsonOf, readField } from "./untyped-values.ts";
 
 /** Hashing one slice takes about a millisecond; then the event loop runs other work. */
 const SLICE_CHARACTERS = 524_288;

@@ -3,8 +3,8 @@ import type { Value } from "@bufbuild/protobuf/wkt";
 import { DomainError } from "../domain/errors.ts";
 import type { JsonObject, JsonValue } from "../domain/json.ts";
 import { IgnoredMembers, ignoredIn } from "./ignored-members.ts";
-import { fieldForUnknown, isUntyped, jsonOf, readField } from "./plain-values.ts";
 import { isObject, shown } from "./untyped-members.ts";
+import { fieldForUnknown, isUntyped, jsonOf, readField } from "./untyped-values.ts";
 
 /** What happens with the members of requests that other vendors define: a table for each of their APIs decides. */
 

@@ -1,7 +1,7 @@
 import type { Value } from "@bufbuild/protobuf/wkt";
 import { DomainError } from "../domain/errors.ts";
 import type { JsonObject, JsonValue } from "../domain/json.ts";
-import { jsonOf } from "./plain-values.ts";
+import { jsonOf } from "./untyped-values.ts";
 
 /** Readers of untyped JSON in requests. Each of them throws a 400 that names the field if the value has another type. */
 

@@ -16,8 +16,8 @@ import { containsKey } from "../domain/credentials.ts";
 import { DomainError } from "../domain/errors.ts";
 import { type JsonObject, type JsonValue, knownJsonText } from "../domain/json.ts";
 import { charactersOf } from "../domain/text.ts";
-import { maxCharactersOf, tooLong } from "./limits.ts";
-import { fieldForUnknown, holdsPlainObject, isUntyped, jsonOf, readField } from "./plain-values.ts";
+import { maxCharactersOf, tooLong } from "./body-limits.ts";
+import { fieldForUnknown, holdsPlainObject, isUntyped, jsonOf, readField } from "./untyped-values.ts";
 
 const validator = createValidator();
 

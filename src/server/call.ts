@@ -13,7 +13,7 @@ import type { Operator } from "../domain/operator.ts";
 import type { StartedGeneration } from "../generations/generation-request.ts";
 import type { AdmittedKey, RateWindow } from "../keys/admit.ts";
 import { actionOf } from "../operators/operator-action.ts";
-import { maxBodyBytesOf } from "../rules/limits.ts";
+import { maxBodyBytesOf } from "../rules/body-limits.ts";
 import { type Policy, PolicyError } from "../rules/policy.ts";
 import type { HttpRoute } from "../telemetry/telemetry.ts";
 import { contentLengthOf, headerValues, isClosed, type RequestHead, remoteAddressOf } from "./http/message.ts";

@@ -1,6 +1,6 @@
 import * as sql from "../../gen/sql/calls.ts";
+import { allLanesInUse } from "../database/cells/named-cell.ts";
 import type { Cells } from "../database/driver/cells.ts";
-import { allLanesInUse } from "../database/named-cell.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { QUARTER_MS, type Quarter } from "../domain/periods.ts";
 import type { EntryPrices } from "../ledger/store.ts";

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ExportUsageRequest, ExportUsageResponseSchema } from "../../gen/vx/admin/v1/admin_pb.js";
 import { accountToRead } from "../accounts/named-account.ts";
 import type { ApiCall, Deps } from "../api/define-service.ts";
-import { namedCell } from "../database/named-cell.ts";
+import { namedCell } from "../database/cells/named-cell.ts";
 import { csvLine } from "../domain/csv.ts";
 import { DomainError } from "../domain/errors.ts";
 import { formatMicros } from "../domain/money.ts";

@@ -1,6 +1,6 @@
 import * as sql from "../../gen/sql/calls.ts";
+import { namedCell } from "../database/cells/named-cell.ts";
 import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
-import { namedCell } from "../database/named-cell.ts";
 import { laneOfId } from "../domain/lane.ts";
 import { encodeToken, joinPosition, type Page, splitPosition } from "../domain/page.ts";
 import { QUARTER_MS, type Quarter } from "../domain/periods.ts";

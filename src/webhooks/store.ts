@@ -1,8 +1,8 @@
 import * as sql from "../../gen/sql/calls.ts";
 import { type Action, type ChangedCells, onlyCell } from "../database/action.ts";
+import { compareBytes, mergeCells } from "../database/cells/merge-cells.ts";
 import type { Cells, FunctionCaller } from "../database/driver/cells.ts";
 import { LaneMoved } from "../database/driver/store-error.ts";
-import { compareBytes, mergeCells } from "../database/merge-cells.ts";
 import { DomainError } from "../domain/errors.ts";
 import { LANE_COUNT, type Lane, laneOfId } from "../domain/lane.ts";
 import { badToken, cutPage, type Page } from "../domain/page.ts";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { CreateMessageRequestSchema } from "../../gen/vx/anthropic/v1/messages_pb.js";
 import { generationRequestOfMessage } from "../../src/anthropic/request.ts";
-import { valueOfJson } from "../../src/rules/plain-values.ts";
+import { valueOfJson } from "../../src/rules/untyped-values.ts";
 
 const toolUse = (id: string, input: object) => ({ type: "tool_use", id, name: "f", input });
 

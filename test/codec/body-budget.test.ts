@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { BodyBudget } from "../../src/codec/body-budget.ts";
-import { bodyBudget } from "../../src/server/http/limits.ts";
+import { bodyBudget } from "../../src/server/http/connection-limits.ts";
 
 test("accounts parse large bodies in rotation, one at a time, even after one that fails", async () => {
   const budget = new BodyBudget(bodyBudget);

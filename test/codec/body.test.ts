@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type BodySource, decompress, readBytes } from "../../src/codec/body.ts";
 import { BodyBudget, type BodyShare } from "../../src/codec/body-budget.ts";
 import { DomainError } from "../../src/domain/errors.ts";
-import { bodyBudget } from "../../src/server/http/limits.ts";
+import { bodyBudget } from "../../src/server/http/connection-limits.ts";
 
 const COMPRESS = { gzip: gzipSync, br: brotliCompressSync };
 const PLAIN = Buffer.alloc(1_500_000, "a");

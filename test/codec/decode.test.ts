@@ -3,7 +3,7 @@ import { CreateChatCompletionRequestSchema as Chat } from "../../gen/vx/openai/v
 import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { decode, LARGE_BYTES, readJsonMessage } from "../../src/codec/decode.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
-import { bodyBudget } from "../../src/server/http/limits.ts";
+import { bodyBudget } from "../../src/server/http/connection-limits.ts";
 
 const reader = new Readers("ignore").of(Chat);
 const json = (tools: unknown) => Buffer.from(JSON.stringify({ tools }));

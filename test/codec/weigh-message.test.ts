@@ -2,7 +2,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { BytesValueSchema, ListValueSchema, StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { weighMessage } from "../../src/codec/decode.ts";
-import { valueOfJson } from "../../src/rules/plain-values.ts";
+import { valueOfJson } from "../../src/rules/untyped-values.ts";
 
 const LARGE_BODY = 1 << 20;
 

@@ -3,7 +3,7 @@ import { admitItem, failureItem, failureMinute } from "../../src/database/driver
 import type { Parameter } from "../../src/database/driver/connection.ts";
 import { LaneMoved } from "../../src/database/driver/store-error.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { arrayOfEnds, arrayOfHolds } from "../../src/generations/bill.ts";
+import { arrayOfEnds, arrayOfHolds } from "../../src/generations/bill-statement.ts";
 import { TEST_CALLER } from "../support/action.ts";
 import { dumpTables } from "../support/database.ts";
 import { createPayer, endOf, holdOf, type Payer, payerOf, placeHold } from "../support/payer.ts";

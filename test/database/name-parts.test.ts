@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { searchAccounts } from "../../src/accounts/store.ts";
+import type { NAME_PIECES } from "../../src/database/cells/merge-cells.ts";
 import type { Cells } from "../../src/database/driver/cells.ts";
-import type { NAME_PIECES } from "../../src/database/merge-cells.ts";
 import { keyQueryOf } from "../../src/domain/key-query.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { type Page, readPage } from "../../src/domain/page.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type InvariantViolation, onViolation } from "../../src/domain/invariant.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { type BillItem, bill, type Charge, type EndRequest, type HoldRequest } from "../../src/generations/bill.ts";
+import { type BillItem, bill, type Charge, type EndRequest, type HoldRequest } from "../../src/generations/bill-statement.ts";
 import type { Billing } from "../../src/generations/billing.ts";
 import { NO_USAGE } from "../support/no-usage.ts";
 import { createPayer, endOf, holdOf, newGenerationId, type Payer, placeHold } from "../support/payer.ts";

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import { DatabaseClock } from "../../src/database/driver/database-clock.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
 import { usageOf } from "../../src/domain/price.ts";
-import { arrayOfHolds, type Charge } from "../../src/generations/bill.ts";
+import { arrayOfHolds, type Charge } from "../../src/generations/bill-statement.ts";
 import { Billing } from "../../src/generations/billing.ts";
 import {
   createPayer,

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { expireGrants, getAccount, readGrants } from "../../src/accounts/store.ts";
 import { audit } from "../../src/audit/store.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import { arrayOfEnds, arrayOfHolds } from "../../src/generations/bill.ts";
+import { arrayOfEnds, arrayOfHolds } from "../../src/generations/bill-statement.ts";
 import {
   charge,
   createPayer,

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { setAccountPlan } from "../../src/accounts/store.ts";
 import { laneOfId } from "../../src/domain/lane.ts";
-import type { HoldOutcome, HoldRequest } from "../../src/generations/bill.ts";
+import type { HoldOutcome, HoldRequest } from "../../src/generations/bill-statement.ts";
 import type { Billing } from "../../src/generations/billing.ts";
 import { revokeKey } from "../../src/keys/store.ts";
 import { listLimits, removeLimit } from "../../src/limits/store.ts";

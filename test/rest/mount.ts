@@ -10,7 +10,7 @@ import { openRpcs } from "../../src/server/connect/open-rpcs.ts";
 import { directRpcs } from "../../src/server/direct-rpcs.ts";
 import { createHandler } from "../../src/server/handler.ts";
 import { badRequestResponses } from "../../src/server/http/bad-request.ts";
-import { bodyBudget, defaultLimits, type Limits } from "../../src/server/http/limits.ts";
+import { bodyBudget, defaultLimits, type Limits } from "../../src/server/http/connection-limits.ts";
 import { Listener } from "../../src/server/http/listener.ts";
 import { OpenCalls } from "../../src/server/http/open-calls.ts";
 import { compose } from "../../src/server/interceptors/chain.ts";

@@ -5,7 +5,7 @@ import { BodyBudget } from "../../src/codec/body-budget.ts";
 import { generateKey } from "../../src/domain/credentials.ts";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
-import { bodyBudget } from "../../src/server/http/limits.ts";
+import { bodyBudget } from "../../src/server/http/connection-limits.ts";
 import { exampleValues } from "../../src/server/pages/openapi-page.ts";
 import { developerServices } from "../../src/server/services.ts";
 import { documentedReasons } from "../../tools/openapi/errors.ts";

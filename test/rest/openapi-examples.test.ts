@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test, vi } from "vitest";
 import { ChatMessageSchema, CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
 import { BUILT_IN_MODELS } from "../../src/models/built-in.ts";
-import { isUntyped } from "../../src/rules/plain-values.ts";
+import { isUntyped } from "../../src/rules/untyped-values.ts";
 import { exampleValues } from "../../src/server/pages/openapi-page.ts";
 import { developerServices } from "../../src/server/services.ts";
 import { operationExamples } from "../../tools/openapi/examples.ts";

@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 import { json_schema } from "../../gen/vx/options/v1/options_pb.js";
 import { isWellFormedKey } from "../../src/domain/credentials.ts";
 import { ERRORS, type Reason } from "../../src/domain/errors.ts";
-import { isUntyped } from "../../src/rules/plain-values.ts";
 import { policyOf, surfaceOf } from "../../src/rules/policy.ts";
+import { isUntyped } from "../../src/rules/untyped-values.ts";
 import { httpBindings } from "../../src/server/rest/http-rule.ts";
 import { developerMethods } from "../support/any-method.ts";
 

@@ -17,7 +17,7 @@ import { readBinary } from "../../src/codec/binary/read-message.ts";
 import { readJsonMessage } from "../../src/codec/decode.ts";
 import { Readers } from "../../src/codec/json/reader.ts";
 import { finish, type Steps } from "../../src/codec/steps.ts";
-import { jsonOf } from "../../src/rules/plain-values.ts";
+import { jsonOf } from "../../src/rules/untyped-values.ts";
 import { runs } from "../support/runs.ts";
 
 const reader = new Readers("ignore").of(Chat);

@@ -7,8 +7,8 @@ import { CreateCompletionRequestSchema } from "../../gen/vx/openai/v1/completion
 import { CreateEmbeddingsRequestSchema } from "../../gen/vx/openai/v1/embeddings_pb.js";
 import { CreateResponseRequestSchema } from "../../gen/vx/openai/v1/responses_pb.js";
 import { CHAT, COMPLETIONS, EMBEDDINGS, MESSAGES, RESPONSES } from "../../src/rules/compatible-members.ts";
-import { fieldForUnknown, isUntyped } from "../../src/rules/plain-values.ts";
 import type { MemberTable } from "../../src/rules/request-members.ts";
+import { fieldForUnknown, isUntyped } from "../../src/rules/untyped-values.ts";
 import { post as postJson } from "../support/any-json.ts";
 import { startTestApp } from "../support/app.ts";
 import { FakeUpstream } from "../support/fake-upstreams/fake-upstream.ts";

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { CreateChatCompletionRequestSchema } from "../../gen/vx/openai/v1/chat_pb.js";
 import { GenerateRequestSchema } from "../../gen/vx/v1/generate_pb.js";
 import type { JsonValue } from "../../src/domain/json.ts";
-import { valueOfJson } from "../../src/rules/plain-values.ts";
 import { digestOfRequest } from "../../src/rules/request-digest.ts";
+import { valueOfJson } from "../../src/rules/untyped-values.ts";
 import { runs } from "../support/runs.ts";
 
 type GenerateFields = MessageInitShape<typeof GenerateRequestSchema>;

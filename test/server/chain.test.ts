@@ -15,7 +15,7 @@ import { Admitter } from "../../src/keys/admit.ts";
 import { createKey } from "../../src/keys/store.ts";
 import { policiesOf } from "../../src/rules/policy.ts";
 import { FailedAuthentications } from "../../src/server/credentials/failed-authentications.ts";
-import { bodyBudget } from "../../src/server/http/limits.ts";
+import { bodyBudget } from "../../src/server/http/connection-limits.ts";
 import { pathOf } from "../../src/server/http/message.ts";
 import { chainOfKeys, compose } from "../../src/server/interceptors/chain.ts";
 import type { AnyInterceptor, Interceptor, ReadCall } from "../../src/server/interceptors/interceptor.ts";

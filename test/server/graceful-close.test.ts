@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { connect as connectTcp, type Socket } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
-import type { Limits } from "../../src/server/http/limits.ts";
+import type { Limits } from "../../src/server/http/connection-limits.ts";
 import type { Listener } from "../../src/server/http/listener.ts";
 import { send } from "../../src/server/http/message.ts";
 import { END_HEADERS, END_STREAM, frame, PREFACE, REQUEST, SETTINGS } from "../support/http2-flood.ts";

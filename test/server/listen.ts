@@ -1,5 +1,5 @@
 import { badRequestResponses } from "../../src/server/http/bad-request.ts";
-import { defaultLimits, type Limits } from "../../src/server/http/limits.ts";
+import { defaultLimits, type Limits } from "../../src/server/http/connection-limits.ts";
 import { Listener } from "../../src/server/http/listener.ts";
 
 type Options = Partial<Omit<ConstructorParameters<typeof Listener>[0], "handler" | "limits">>;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect as connectHttp2, constants } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { defaultLimits, type Limits } from "../../src/server/http/limits.ts";
+import { defaultLimits, type Limits } from "../../src/server/http/connection-limits.ts";
 import type { Listener } from "../../src/server/http/listener.ts";
 import { type HttpResponse, send } from "../../src/server/http/message.ts";
 import { ReadingTurns } from "../../src/server/http/paced-socket.ts";

@@ -5,7 +5,7 @@ import { generateKey } from "../../src/domain/credentials.ts";
 import { type Lane, laneOfId, withLane } from "../../src/domain/lane.ts";
 import { usageOf } from "../../src/domain/price.ts";
 import { DEFAULT_SCOPES } from "../../src/domain/scope.ts";
-import type { Charge, EndRequest, HoldRequest } from "../../src/generations/bill.ts";
+import type { Charge, EndRequest, HoldRequest } from "../../src/generations/bill-statement.ts";
 import type { Billing } from "../../src/generations/billing.ts";
 import type { AdmittedKey } from "../../src/keys/admit.ts";
 import { createKey } from "../../src/keys/store.ts";

@@ -10,7 +10,7 @@ import {
   type EndOutcome,
   type EndRequest,
   type HoldRequest,
-} from "../../src/generations/bill.ts";
+} from "../../src/generations/bill-statement.ts";
 import type { EntryRow } from "../../src/ledger/store.ts";
 import { clock } from "./store.ts";
 

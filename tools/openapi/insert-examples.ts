@@ -1,5 +1,5 @@
 import { DomainError, type DomainErrorOptions, type Reason } from "../../src/domain/errors.ts";
-import type { RefusingLimit } from "../../src/generations/bill.ts";
+import type { RefusingLimit } from "../../src/generations/bill-statement.ts";
 import { limitExceeded } from "../../src/generations/refusals.ts";
 import { anthropicErrorBody, errorBody } from "../../src/server/errors/http-error.ts";
 import type { ExampleValues } from "../../src/server/pages/openapi-page.ts";

@@ -2,8 +2,8 @@ import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbui
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
 import { never_null } from "../../gen/vx/options/v1/options_pb.js";
 import type { UnknownFields } from "../../src/codec/json/reader.ts";
-import { isUntyped } from "../../src/rules/plain-values.ts";
 import { omitsUnset } from "../../src/rules/policy.ts";
+import { isUntyped } from "../../src/rules/untyped-values.ts";
 import type { CommentOf } from "./comments.ts";
 import { rulesOf } from "./rules.ts";
 import { clean, type Schema } from "./schema.ts";

@@ -1,8 +1,8 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { DomainError } from "../../domain/errors.ts";
-import { maxBytesOf, maxCharactersOf, maxItemsOf, tooLong, tooMany, tooManyBytes } from "../../rules/limits.ts";
-import { holdsPlainObject } from "../../rules/plain-values.ts";
+import { maxBytesOf, maxCharactersOf, maxItemsOf, tooLong, tooMany, tooManyBytes } from "../../rules/body-limits.ts";
+import { holdsPlainObject } from "../../rules/untyped-values.ts";
 import { Cursor, malformed } from "./cursor.ts";
 
 /** More values than any message can have; 32 MiB could contain sixteen million. */

@@ -10,7 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { DomainError } from "../../domain/errors.ts";
-import { holdsPlainObject, MAX_UNTYPED_VALUES, TOO_MANY_UNTYPED } from "../../rules/plain-values.ts";
+import { holdsPlainObject, MAX_UNTYPED_VALUES, TOO_MANY_UNTYPED } from "../../rules/untyped-values.ts";
 import { setOwn } from "../json/json-value-reader.ts";
 import type { Steps } from "../steps.ts";
 import { checkMessage } from "./check-message.ts";

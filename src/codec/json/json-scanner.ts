@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { IgnoredMembers } from "../../rules/ignored-members.ts";
-import { MAX_UNTYPED_VALUES } from "../../rules/plain-values.ts";
+import { MAX_UNTYPED_VALUES } from "../../rules/untyped-values.ts";
 import { invalid, RequestProblem } from "../problem.ts";
 import type { Steps } from "../steps.ts";
 import { MAX_SHORT_UNITS, readShortValue, type ShortValue } from "./short-values.ts";

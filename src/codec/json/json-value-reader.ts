@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { TOO_MANY_UNTYPED } from "../../rules/plain-values.ts";
+import { TOO_MANY_UNTYPED } from "../../rules/untyped-values.ts";
 import { invalid } from "../problem.ts";
 import type { Steps } from "../steps.ts";
 import type { JsonScanner } from "./json-scanner.ts";

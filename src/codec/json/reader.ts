@@ -10,8 +10,8 @@ import {
 } from "@bufbuild/protobuf";
 import { base64Length } from "../../domain/base64.ts";
 import { parseJson } from "../../domain/json.ts";
-import { maxBytesOf, maxCharactersOf, maxItemsOf, tooLong, tooMany, tooManyBytes } from "../../rules/limits.ts";
-import { fieldForUnknown, holdsPlainObject, isUntyped, valueOfJson } from "../../rules/plain-values.ts";
+import { maxBytesOf, maxCharactersOf, maxItemsOf, tooLong, tooMany, tooManyBytes } from "../../rules/body-limits.ts";
+import { fieldForUnknown, holdsPlainObject, isUntyped, valueOfJson } from "../../rules/untyped-values.ts";
 import { invalid, RequestProblem } from "../problem.ts";
 import type { Steps } from "../steps.ts";
 import { isTooLong, type JsonScanner } from "./json-scanner.ts";

@@ -9,8 +9,8 @@ import {
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence, type Value } from "@bufbuild/protobuf/wkt";
-import { holdsPlainObject, isUntyped, jsonOf } from "../../rules/plain-values.ts";
 import { omitsUnset } from "../../rules/policy.ts";
+import { holdsPlainObject, isUntyped, jsonOf } from "../../rules/untyped-values.ts";
 import { hasOwnNull, holdsBareValue, isWellKnown, isWrapper } from "./well-known.ts";
 
 /** Prints a message as REST JSON. */

@@ -5,7 +5,7 @@ import type { Delta, Output, ToolCallDelta } from "../../domain/output.ts";
 import { inputTokensOf, outputTokensOf } from "../../domain/price.ts";
 import type { ToolCall } from "../../domain/prompt.ts";
 import type { Reply } from "../../generations/generation-request.ts";
-import { valueOfJson } from "../../rules/plain-values.ts";
+import { valueOfJson } from "../../rules/untyped-values.ts";
 
 /** Null, not absent: OpenAI's clients expect the member in every choice. */
 export const NO_LOGPROBS = { kind: { case: "nullValue", value: NullValue.NULL_VALUE } } as const;

@@ -3,7 +3,7 @@ import type { StreamResponseResponseSchema } from "../../../gen/vx/openai/v1/res
 import { type Delta, deltasOf, OutputBuilder, type ToolCallDelta } from "../../domain/output.ts";
 import type { Reasoning } from "../../domain/prompt.ts";
 import type { Reply } from "../../generations/generation-request.ts";
-import { valueOfJson } from "../../rules/plain-values.ts";
+import { valueOfJson } from "../../rules/untyped-values.ts";
 import { callItem, type Item, itemIdOf, messageItem, reasoningItem, summaryPartOf, textPartOf } from "./items.ts";
 import { failedResponse, finishedResponse, isIncomplete, type ResponseInit, startedResponse } from "./reply.ts";
 

@@ -4,8 +4,8 @@ import { withPrefix } from "../../domain/ids.ts";
 import type { JsonObject, JsonValue } from "../../domain/json.ts";
 import type { Output } from "../../domain/output.ts";
 import { MAX_PARTS, type Reasoning, type ToolCall } from "../../domain/prompt.ts";
-import { valueOfJson } from "../../rules/plain-values.ts";
 import { objectAt, optionalListAt, optionalTextAt, textAt } from "../../rules/untyped-members.ts";
+import { valueOfJson } from "../../rules/untyped-values.ts";
 
 export type Item = MessageInitShape<typeof ResponseItemSchema>;
 

@@ -11,7 +11,7 @@ import type { FinishReason } from "../../domain/output.ts";
 import { inputTokensOf, outputTokensOf } from "../../domain/price.ts";
 import type { PromptOptions, ResponseFormat, Tool, ToolChoice } from "../../domain/prompt.ts";
 import type { Reply } from "../../generations/generation-request.ts";
-import { valueOfJson } from "../../rules/plain-values.ts";
+import { valueOfJson } from "../../rules/untyped-values.ts";
 import { type Item, responseIdOf } from "./items.ts";
 import { metadataOf, summaryOf } from "./request.ts";
 

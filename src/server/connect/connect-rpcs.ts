@@ -14,7 +14,7 @@ import { decompress } from "../../codec/body.ts";
 import type { BodyShare } from "../../codec/body-budget.ts";
 import { decode } from "../../codec/decode.ts";
 import { DomainError } from "../../domain/errors.ts";
-import { SMALL_BODY_BYTES } from "../../rules/limits.ts";
+import { SMALL_BODY_BYTES } from "../../rules/body-limits.ts";
 import { Call } from "../call.ts";
 import { fromRequestError, toConnectError } from "../errors/connect-error.ts";
 import { setErrorHeaders } from "../errors/http-error.ts";

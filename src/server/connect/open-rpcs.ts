@@ -11,7 +11,7 @@ import {
 } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { DomainError } from "../../domain/errors.ts";
-import { SMALL_BODY_BYTES } from "../../rules/limits.ts";
+import { SMALL_BODY_BYTES } from "../../rules/body-limits.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { HttpRequest, HttpResponse, ServePath } from "../http/message.ts";
 import type { OpenCalls } from "../http/open-calls.ts";

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { BadRequest } from "./bad-request.ts";
-import type { Limits } from "./limits.ts";
+import type { Limits } from "./connection-limits.ts";
 import { continueOnRead, type HttpRequest, type HttpResponse, headerValues, setRawSocket, toOriginForm } from "./message.ts";
 import { FIRST_BYTES_PER_UNIT, PacedSocket, type ReadingTurns } from "./paced-socket.ts";
 import type { RunningRequests } from "./running-requests.ts";

@@ -2,8 +2,8 @@ import { constants, createServer, type Http2Server, type ServerHttp2Session } fr
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { SlotArray } from "../../domain/slot-array.ts";
+import type { Limits } from "./connection-limits.ts";
 import { addressOf, closeWhenIdle, EarlyResets } from "./connections.ts";
-import type { Limits } from "./limits.ts";
 import { continueOnRead, setRawSocket } from "./message.ts";
 import { FIRST_BYTES_PER_UNIT, PacedSocket, type ReadingTurns } from "./paced-socket.ts";
 import type { RunningRequests } from "./running-requests.ts";

@@ -2,10 +2,10 @@ import { type AddressInfo, createServer as createNetServer, type Server as NetSe
 import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { SlotArray } from "../../domain/slot-array.ts";
+import { defaultLimits, type Limits } from "./connection-limits.ts";
 import { addressOf, ConnectionsPerAddress } from "./connections.ts";
 import { Http1 } from "./http1.ts";
 import { Http2 } from "./http2.ts";
-import { defaultLimits, type Limits } from "./limits.ts";
 import { ReadingTurns } from "./paced-socket.ts";
 import { type RequestOptions, RunningRequests } from "./running-requests.ts";
 

@@ -1,5 +1,5 @@
 import { DomainError } from "../../domain/errors.ts";
-import type { MinuteLimit } from "../../generations/bill.ts";
+import type { MinuteLimit } from "../../generations/bill-statement.ts";
 import type { RateWindow } from "../../keys/admit.ts";
 import type { HeaderSink } from "../http/message.ts";
 import type { AdmittedCall, Interceptor } from "./interceptor.ts";

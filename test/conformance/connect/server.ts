@@ -1,6 +1,6 @@
 // The server under test: reads its configuration from stdin and runs until it is stopped.
 import { type FileRegistry, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-import { defaultLimits } from "../../../src/server/http/limits.ts";
+import { defaultLimits } from "../../../src/server/http/connection-limits.ts";
 import { mount } from "../../rest/mount.ts";
 import { createUntyped, messageType, readDescriptors } from "../descriptors.ts";
 import { readMessages, writeMessage } from "../framed-stdio.ts";

@@ -1,8 +1,8 @@
-import * as sql from "../../gen/sql/calls.ts";
-import { DomainError } from "../domain/errors.ts";
-import type { Lane } from "../domain/lane.ts";
-import type { FunctionCaller, ReadCells } from "./driver/cells.ts";
-import type { Parameter } from "./driver/connection.ts";
+import * as sql from "../../../gen/sql/calls.ts";
+import { DomainError } from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
+import type { FunctionCaller, ReadCells } from "../driver/cells.ts";
+import type { Parameter } from "../driver/connection.ts";
 
 /** The cell with this index in `all`, for what operators read from every cell: an error names the cell that is unavailable. */
 export function namedCell(database: ReadCells, index: number): FunctionCaller {

@@ -1,5 +1,5 @@
-import type { Lane } from "../domain/lane.ts";
-import type { Cells, FunctionCaller } from "./driver/cells.ts";
+import type { Lane } from "../../domain/lane.ts";
+import type { Cells, FunctionCaller } from "../driver/cells.ts";
 import { namedCell } from "./named-cell.ts";
 
 /** A list of one cell, and the order that its rows have in every cell. */
