@@ -224,7 +224,10 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
     await filled(days).click();
     await see("Choose a bar to see its hour.");
     const hours = page.getByRole("table", { name: "Failed calls by hour and error" });
+    const listed = page.waitForRequest((request) => request.url().endsWith("/ListFailures"));
     await filled(hours).click();
+    const { from, to } = (await listed).postDataJSON() as { from: string; to: string };
+    expect(Date.parse(to) - Date.parse(from)).toBe(3_600_000);
     await expect.poll(() => new URL(page.url()).hash).toMatch(/^#\/failures\?from=[\d-]+T\d\d%3A00&to=[\d-]+$/);
     await button("Back to the day").click();
     await button("Back to 7 days").click();
@@ -773,6 +776,20 @@ describe.skipIf(!chromiumPath)("the customer page", () => {
       await inDialog("Remove limit").click();
       await page.getByText("$25.00 left").waitFor({ state: "detached" });
       expect((await ownLimits()).map(({ metric }) => metric)).toEqual(["tokens"]);
+      // One for each end user is another limit.
+      await button("Set limit").click();
+      await dialog().getByLabel("What is limited").selectOption("tokens");
+      await dialog().getByLabel("Applies to").selectOption("user");
+      await dialog().getByLabel("Amount", { exact: true }).fill("500");
+      await inDialog("Set limit").click();
+      await dialog().waitFor({ state: "detached" });
+      const amounts = (await ownLimits()).map(({ metric, per, amount }) => [metric, per, amount]);
+      expect(amounts).toEqual(
+        expect.arrayContaining([
+          ["tokens", "", 2_000n],
+          ["tokens", "user", 500n],
+        ]),
+      );
     });
 
     test("have names that do not reverse other texts", async () => {

@@ -3,10 +3,11 @@ import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../support/app.ts";
 import { chromiumPath, openBrowser } from "../support/browser.ts";
+import { parseCsv } from "../support/csv.ts";
 import { operatorOf } from "../support/fixtures.ts";
 import { createPaidKey } from "../support/openai.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { createFullAccount, type FullAccount } from "./account-data.ts";
+import { createFullAccount, type FullAccount, generate } from "./account-data.ts";
 import { openWatchedPage, type WatchedPage } from "./watched-page.ts";
 
 if (!chromiumPath) {
@@ -92,6 +93,24 @@ describe.skipIf(!chromiumPath)("the ledger as CSV", () => {
     expect(lines[1]).toContain('"<img src=x onerror=""alert(1)"">');
     expect(lines[3]).toContain(",'=1+1,");
     await dialog().waitFor({ state: "hidden" });
+  });
+
+  test("has each count of tokens in its column", async () => {
+    const { secret } = await createPaidKey(operatorOf(app));
+    await generate(app, secret, "[[cached=1 cache_write=5 cache_write_1h=2 reasoning=3 tokens=4]] some words of a prompt");
+    await openLedger(secret);
+    await dialog().getByRole("button", { name: "Cancel" }).click();
+    await page.goto(`${app.url}/account#/ledger`);
+    await page.getByRole("button", { name: "Download CSV" }).click();
+    await page.evaluate("delete globalThis.showSaveFilePicker");
+    const { rows } = parseCsv((await saved("Download")).lines.join("\r\n"));
+    expect(rows[0]).toMatchObject({
+      cached_input_tokens: "1",
+      cache_write_tokens: "5",
+      cache_write_1h_tokens: "2",
+      output_tokens: "7",
+      reasoning_tokens: "3",
+    });
   });
 
   test("is written page by page to the file that the viewer chooses", async () => {
