@@ -118,7 +118,7 @@ export const VARIANTS: readonly Variant[] = [
     name: "the charge is not limited to the hold",
     under: "none",
     code: {
-      file: "src/domain/usage.ts",
+      file: "src/domain/price.ts",
       find: "const output = Math.min(usage.output, maxOutputTokens);",
       put: "const output = usage.output;",
     },
@@ -212,7 +212,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "a settlement is not retried after an unexpected error",
     under: "missing function for 2.5 s",
-    code: { file: "src/generations/settler.ts", find: "if (now() + pauseMs > this.#retryUntil) {", put: "if (now() > 0) {" },
+    code: { file: "src/generations/billing.ts", find: "if (now() + pauseMs > this.#retryUntil) {", put: "if (now() > 0) {" },
   },
   {
     name: "charges spend the credit that expires last",
