@@ -417,6 +417,7 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await page.route("**/CreditAccount", lose, { times: 1 });
     await dialog.getByRole("button", { name: "Credit $5.00" }).click();
     await dialog.getByRole("alert").waitFor();
+    for (const amount of ["6", "5"]) await dialog.getByLabel("Amount").fill(amount);
     await dialog.getByRole("button", { name: "Credit $5.00" }).click();
     await dialog.waitFor({ state: "detached" });
     expect((await operator.getAccount({ accountId })).account?.balanceMicros).toBe(5_000_000n);
