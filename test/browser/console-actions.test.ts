@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumPath } from "../support/browser.ts";
@@ -198,11 +199,17 @@ describe.skipIf(!chromiumPath)("the actions of the operator console", () => {
     await generate(app, secret, "[[tokens=2000]]");
     // The page refreshes by itself.
     await console.seen(/^\$0\.00\d+ used · \$1,000\.\d+ left$/);
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send("Emulation.setTimezoneOverride", { timezoneId: "America/New_York" });
     await perform("Change Cost per month", "Set limit", { "Raised amount": "2000", "Raised until": "2099-01-31T12:00" });
+    await devtools.send("Emulation.setTimezoneOverride", { timezoneId: "" });
     await console.seen("$2,000.00");
     await console.seen(/^Raised from \$1,000\.50 until/);
     expect(await limitsOf({ case: "accountId", value: accountId })).toMatchObject([
-      { metric: "cost", window: "month", amount: 1_000_500_000n, temporaryAmount: 2_000_000_000n },
+      {
+        ...{ metric: "cost", window: "month", amount: 1_000_500_000n, temporaryAmount: 2_000_000_000n },
+        temporaryUntil: timestampFromDate(new Date("2099-01-31T12:00:00-05:00")),
+      },
     ]);
     expect(await violations(page)).toEqual([]);
 
