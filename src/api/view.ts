@@ -24,10 +24,12 @@ export function viewOf<Desc extends DescMessage, Row extends object>(
   const view: Record<string, unknown> = {};
   for (const { name, localName } of desc.fields) {
     const value = columns[name];
-    const micros = columns[`${name}_micros`];
     if (value instanceof Date) view[localName] = timestampFromDate(value);
     else if (value !== undefined && value !== null) view[localName] = value;
-    else if (typeof micros === "bigint") view[localName] = formatMicros(micros);
+    else {
+      const micros = columns[`${name}_micros`];
+      if (typeof micros === "bigint") view[localName] = formatMicros(micros);
+    }
   }
   return Object.assign(view, others) as MessageInitShape<Desc>;
 }

@@ -42,7 +42,7 @@ export function viewModel(model: Model): MessageInitShape<typeof ModelSchema> {
 }
 
 /** For operators: includes the upstreams, but no upstream API key. */
-export function viewCatalogModel(model: Model): MessageInitShape<typeof CatalogModelSchema> {
+function viewCatalogModel(model: Model): MessageInitShape<typeof CatalogModelSchema> {
   return { ...commonFields(model), upstreams: model.upstreams.map(viewUpstream) };
 }
 
@@ -88,7 +88,7 @@ type PageOfModels = {
 };
 
 /** Ordered by id. If the catalog changes between two pages, no remaining model is repeated or skipped. */
-export function pageOfModels(models: readonly Model[], page: Page): PageOfModels {
+function pageOfModels(models: readonly Model[], page: Page): PageOfModels {
   const rest = models.filter(({ id }) => id > page.after);
   const { rows, nextPageToken } = cutPage(rest.slice(0, page.size + 1), page, ({ id }) => id);
   return { rows, nextPageToken, hasMore: nextPageToken !== "" };

@@ -5,7 +5,7 @@ import { viewOf } from "../api/view.ts";
 import { makeLoggedChange } from "../operators/operator-action.ts";
 import { countPlans, listPlans as listPlanRows, type PlanCounts, type PlanRow, putPlan as putPlanRow } from "./store.ts";
 
-export function viewPlan(row: PlanRow, counts?: PlanCounts): MessageInitShape<typeof PlanSchema> {
+function viewPlan(row: PlanRow, counts?: PlanCounts): MessageInitShape<typeof PlanSchema> {
   return viewOf(PlanSchema, row, { ...counts });
 }
 

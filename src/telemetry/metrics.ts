@@ -181,7 +181,7 @@ type Labels = Readonly<Record<string, string>>;
 type Sample = { readonly metricName?: string; readonly labels: object; readonly value: number };
 
 /** Counters and histograms with labels, which prom-client renders and aggregates like its own. */
-export function labelledMetrics(registry: Registry) {
+function labelledMetrics(registry: Registry) {
   const register = (name: string, help: string, type: string, read: () => Sample[]) => {
     const get = async () => ({ name, help, type, aggregator: "sum", values: read() });
     // The registry uses only the name and get().

@@ -8,7 +8,7 @@ import { USAGE_COUNTS } from "./sums.ts";
  * The columns of a FOCUS file that this export has: all mandatory ones, and those that apply to metered generation. Own columns begin
  * with x_ and come last. Null is an empty cell.
  */
-export const FOCUS_COLUMNS = [
+const FOCUS_COLUMNS = [
   "BilledCost",
   "BillingAccountId",
   "BillingAccountName",
